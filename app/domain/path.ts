@@ -1,0 +1,81 @@
+/**
+ * Paths are bytes. Git allows any byte but NUL in one; JSON does not. This codec (LED-2) is the only
+ * way between the two, for the protocol, the rows, the export and the Action.
+ */
+import * as z from 'zod';
+
+/** A path as it travels in JSON: the UTF-8 string where that is valid and safe, else its bytes in base64. */
+export const wirePathSchema = z.union([
+  z.string().min(1).max(4096),
+  z.strictObject({ b64: z.string().regex(/^[A-Za-z0-9+/]+={0,2}$/) }),
+]);
+
+/** A path as it travels in JSON. */
+export type WirePath = z.infer<typeof wirePathSchema>;
+
+const fatal = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Whether text survives JSON, JCS and Postgres unchanged: no NUL, no lone surrogate. */
+export function isSafeText(text: string): boolean {
+  return !text.includes('\u0000') && text.isWellFormed();
+}
+
+/** The wire form of a path's bytes; reversible for every byte string. */
+export function encodePath(bytes: Uint8Array): WirePath {
+  try {
+    const text = fatal.decode(bytes);
+    if (text.length > 0 && isSafeText(text)) return text;
+  } catch {
+    // not UTF-8: the bytes themselves travel
+  }
+  return { b64: Buffer.from(bytes).toString('base64') };
+}
+
+/** The bytes of a path's wire form. */
+export function decodePath(path: WirePath): Buffer {
+  return typeof path === 'string' ? Buffer.from(path, 'utf8') : Buffer.from(path.b64, 'base64');
+}
+
+/** A key under which paths compare as exact bytes (OWN-1): latin-1 text, one character a byte. */
+export function pathKey(path: WirePath): string {
+  return decodePath(path).toString('latin1');
+}
+
+/** What a person reads for a path: the text itself, or its bytes with unsafe ones escaped as \xNN. */
+export function showPath(path: WirePath): string {
+  if (typeof path === 'string') return path;
+  return Array.from(decodePath(path), (b) =>
+    b >= 0x20 && b < 0x7f ? String.fromCharCode(b) : `\\x${b.toString(16).padStart(2, '0')}`,
+  ).join('');
+}
+
+/** Free text in JSON that may hold what JSON rows must not: the string, or its UTF-16 escaped reversibly. */
+export const wireTextSchema = z.union([z.string(), z.strictObject({ esc: z.string() })]);
+
+/** Free text as it travels in a row. */
+export type WireText = z.infer<typeof wireTextSchema>;
+
+/** The wire form of any JavaScript string; reversible (LED-2). */
+export function encodeText(text: string): WireText {
+  if (isSafeText(text)) return text;
+  let esc = '';
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i);
+    const lone =
+      (c >= 0xd800 &&
+        c <= 0xdbff &&
+        !(text.charCodeAt(i + 1) >= 0xdc00 && text.charCodeAt(i + 1) <= 0xdfff)) ||
+      (c >= 0xdc00 && c <= 0xdfff && !(text.charCodeAt(i - 1) >= 0xd800 && text.charCodeAt(i - 1) <= 0xdbff));
+    esc += c === 0 || c === 0x5c || lone ? `\\u${c.toString(16).padStart(4, '0')}` : text[i];
+  }
+  return { esc };
+}
+
+/** The string of a wire text. */
+export function decodeText(text: WireText): string {
+  return typeof text === 'string'
+    ? text
+    : text.esc.replace(/\\u([0-9a-f]{4})/g, (_, hex: string) =>
+        String.fromCharCode(Number.parseInt(hex, 16)),
+      );
+}
