@@ -1,0 +1,213 @@
+/**
+ * The connection pool. Every connection acts as `countersign_app` where that role exists (LED-5),
+ * and a server that could lose acknowledged rows, or a pooler that breaks sessions, is refused.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
+import pg from 'pg';
+import { Fault } from '../app/errors.ts';
+
+/** The role that the application acts as: it may add to the ledger and never change it. */
+export const APP_ROLE = 'countersign_app';
+
+/** A transaction in progress: drizzle over its one connection. Store functions that write take it first. */
+export type Tx = NodePgDatabase & { readonly $client: pg.PoolClient };
+/** What can read: a transaction, or the pool's `db` for single statements. */
+export type Reader = NodePgDatabase & { readonly $client: pg.PoolClient | pg.Pool };
+
+/** The database as everyone but the migrator uses it. */
+export interface Database {
+  readonly pool: pg.Pool;
+  /** Drizzle over the pool, for single statements. */
+  readonly db: NodePgDatabase & { readonly $client: pg.Pool };
+  /** True only on a server whose owner marked the database as throw-away (tests). */
+  readonly throwaway: boolean;
+  /** Whether connections act as `countersign_app`; false is the finding `ledger_role_missing`. */
+  readonly appRole: boolean;
+  /**
+   * Runs `fn` in one READ COMMITTED transaction with `synchronous_commit = on`; commits when it
+   * resolves, rolls back when it rejects. Inside another one on the same call path it throws
+   * `nested_unit_of_work`, since a second connection could wait for the first for ever (case 64).
+   */
+  transaction<T>(fn: (tx: Tx) => Promise<T>): Promise<T>;
+  /** Ends all connections. */
+  close(): Promise<void>;
+}
+
+/** How to connect. */
+export interface ConnectOptions {
+  /** Most connections at a time. */
+  readonly max: number;
+  /** Act as `countersign_app` (default true). */
+  readonly appRole?: boolean;
+  /** Gets what is wrong but not fatal: `ledger_role_missing`, `connection_lost`. */
+  readonly warn?: (code: string, detail: string) => void;
+}
+
+const SESSION = `set timezone = 'UTC'; set lock_timeout = '30s'; set statement_timeout = '120s'; set idle_in_transaction_session_timeout = '60s'`;
+const BEGIN = 'begin isolation level read committed; set local synchronous_commit = on';
+
+const inTransaction = new AsyncLocalStorage<{ open: boolean }>();
+const transactions = new WeakMap<pg.PoolClient, Tx>();
+
+/**
+ * Connects to any Postgres ≥ 14. Throws `database_unreachable` (retryable) or `database_refused`:
+ * a server older than 14, `fsync` or `full_page_writes` off where the database is not marked as
+ * throw-away, or a pooler in transaction mode.
+ */
+export async function connect(url: string, options: ConnectOptions): Promise<Database> {
+  const warn = options.warn ?? (() => {});
+  const wantRole = options.appRole ?? true;
+  let roleMissing = false;
+  const setUp = async (client: pg.ClientBase) => {
+    await client.query(SESSION);
+    if (!wantRole) return;
+    try {
+      const found = await client.query(
+        `select set_config('role', rolname, false) from pg_catalog.pg_roles where rolname = $1`,
+        [APP_ROLE],
+      );
+      if (found.rowCount === 0) roleMissing = true;
+    } catch {
+      roleMissing = true; // it exists, and this login may not act as it
+    }
+  };
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: options.max,
+    connectionTimeoutMillis: 15_000,
+    idleTimeoutMillis: 30_000,
+    application_name: 'countersign',
+    keepAlive: true,
+    // statements that do not wait for each other's answer go out together: fewer round trips per unit
+    pipeline: true,
+    onConnect: setUp,
+  } as pg.PoolConfig);
+  pool.on('error', (error) => warn('connection_lost', error.message));
+  // a connection that breaks while in use rejects its statement; the event itself must not end the process
+  pool.on('connect', (client) => client.on('error', () => {}));
+  try {
+    const throwaway = await probe(pool);
+    if (roleMissing) {
+      warn(
+        'ledger_role_missing',
+        `the role ${APP_ROLE} cannot be used: the ledger is guarded by its triggers alone`,
+      );
+    }
+    const db = drizzle({ client: pool });
+    return {
+      pool,
+      db,
+      throwaway,
+      appRole: wantRole && !roleMissing,
+      transaction: (fn) => transact(pool, fn),
+      close: () => pool.end(),
+    };
+  } catch (error) {
+    await pool.end();
+    if (error instanceof Fault) throw error;
+    throw new Fault('database_unreachable', `Postgres does not answer: ${(error as Error).message}`, {
+      cause: error,
+      retryable: true,
+    });
+  }
+}
+
+async function probe(pool: pg.Pool): Promise<boolean> {
+  const client = await pool.connect();
+  try {
+    const { rows } = await client.query<{
+      version: number;
+      fsync: string;
+      pages: string;
+      pid: number;
+      throwaway: boolean;
+    }>(
+      `select current_setting('server_version_num')::int as version, current_setting('fsync') as fsync,
+              current_setting('full_page_writes') as pages, pg_backend_pid() as pid,
+              exists (select from pg_catalog.pg_db_role_setting s join pg_catalog.pg_database d on d.oid = s.setdatabase
+                      where d.datname = current_database() and s.setrole = 0
+                        and 'countersign.throwaway=on' = any (s.setconfig)) as throwaway`,
+    );
+    const server = rows[0];
+    if (server === undefined) throw new Fault('bug', 'a probe without an answer');
+    if (server.version < 140_000) throw new Fault('database_refused', 'Postgres 14 or newer is needed');
+    if (!server.throwaway && (server.fsync !== 'on' || server.pages !== 'on')) {
+      throw new Fault(
+        'database_refused',
+        'this server runs with fsync or full_page_writes off: a crash would lose rows that were acknowledged',
+      );
+    }
+    const told = (client as unknown as { processID: number | null }).processID;
+    if (told !== server.pid) await refuseTransactionPooler(pool, client, server.pid);
+    return server.throwaway;
+  } finally {
+    client.release();
+  }
+}
+
+/**
+ * Behind a pooler the process id that the connection was told is not the server's. A pooler in
+ * session mode is fine; one in transaction mode hands our idle server connection to the next
+ * transaction, so that we find ourselves on another: advisory locks and SET ROLE would be lost.
+ */
+async function refuseTransactionPooler(pool: pg.Pool, client: pg.PoolClient, pid: number): Promise<void> {
+  const other = await pool.connect();
+  try {
+    await other.query('begin');
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+    await other.query('rollback');
+    if (rows[0]?.pid !== pid) {
+      throw new Fault(
+        'database_refused',
+        'DATABASE_URL leads to a pooler in transaction mode: use session mode or the server itself',
+      );
+    }
+  } finally {
+    other.release();
+  }
+}
+
+async function transact<T>(pool: pg.Pool, fn: (tx: Tx) => Promise<T>): Promise<T> {
+  if (inTransaction.getStore()?.open === true) {
+    throw new Fault('nested_unit_of_work', 'a transaction was opened inside another one');
+  }
+  const client = await pool.connect();
+  const unit = { open: true };
+  let broken: Error | undefined;
+  const onError = (error: Error) => {
+    broken = error;
+  };
+  client.on('error', onError);
+  try {
+    // not awaited: it travels with the first statement of fn, whose failure tells the same
+    const begun = client.query(BEGIN);
+    begun.catch(() => {});
+    const result = await inTransaction.run(unit, () => fn(transactionOf(client)));
+    await begun;
+    unit.open = false;
+    const ended = await client.query('commit');
+    // a transaction that a swallowed error aborted answers COMMIT with ROLLBACK
+    if (ended.command !== 'COMMIT')
+      throw new Fault('bug', 'a failed statement was swallowed: the transaction was rolled back');
+    return result;
+  } catch (error) {
+    unit.open = false;
+    await client.query('rollback').catch((lost: Error) => {
+      broken ??= lost;
+    });
+    throw error;
+  } finally {
+    client.off('error', onError);
+    client.release(broken);
+  }
+}
+
+/** Drizzle over one pooled connection, made once a connection. */
+function transactionOf(client: pg.PoolClient): Tx {
+  const known = transactions.get(client);
+  if (known !== undefined) return known;
+  const made = drizzle({ client }) as Tx;
+  transactions.set(client, made);
+  return made;
+}
