@@ -25,6 +25,8 @@ export const repository = pgTable(
     defaultBranch: text('default_branch').notNull(),
     private: boolean().notNull(),
     status: text().$type<'active' | 'removed'>().notNull(),
+    /** Why an enrolled repository cannot work (`setup_incomplete`, RUN-9): one cause, null when none. */
+    setupCause: text('setup_cause'),
     updatedAt: moment('updated_at').notNull(),
   },
   (t) => [index('repository_installation').on(t.installationId)],

@@ -1,0 +1,103 @@
+/** The inbox: deliveries as GitHub sent them (OPS-1), and how far reconciliation has read (OPS-2). */
+import { eq, sql } from 'drizzle-orm';
+import type pg from 'pg';
+import type { Reader, Tx } from '../client.ts';
+import { delivery } from '../schema/delivery.ts';
+import { readCursor } from '../schema/reconcile.ts';
+
+/** A delivery as stored. */
+export type Delivery = typeof delivery.$inferSelect;
+
+/** A delivery whose signature was verified over `body`. */
+export interface NewDelivery {
+  readonly id: string;
+  readonly event: string;
+  readonly action: string | null;
+  readonly installationId: string | null;
+  readonly repositoryId: string | null;
+  readonly body: Buffer;
+  readonly sha256: Buffer;
+}
+
+/**
+ * Stores deliveries and their jobs in one statement, so in one transaction. An id that is known
+ * keeps its first bytes; if it was not finished, its job is queued again with fresh attempts; if it
+ * was, nothing happens. Answers the ids that were new.
+ *
+ * Multi-row VALUES, one parameter a Buffer: node-postgres sends an array of Buffers as hex text,
+ * which halves the rate (measured).
+ */
+export async function storeDeliveries(pool: pg.Pool, deliveries: readonly NewDelivery[]): Promise<string[]> {
+  const values: unknown[] = [];
+  const rows = deliveries.map((d) => {
+    values.push(d.id, d.event, d.action, d.installationId, d.repositoryId, d.body, d.sha256);
+    const n = values.length;
+    return `($${n - 6},$${n - 5},$${n - 4},$${n - 3}::bigint,$${n - 2}::bigint,$${n - 1}::bytea,$${n}::bytea)`;
+  });
+  const found = await pool.query<{ id: string; fresh: boolean }>({
+    // named by its number of rows: prepared once a connection
+    name: `store_deliveries_${deliveries.length}`,
+    text: `with seen (id, event, action, installation_id, repository_id, body, sha256) as (values ${rows.join(',')}),
+      stored as (
+        insert into delivery (id, event, action, installation_id, repository_id, body, sha256, received_at)
+        select seen.*, cs_now() from seen on conflict (id) do nothing returning id
+      ),
+      wanted as (
+        select id, true as fresh from stored
+        union all
+        select d.id, false from delivery d join seen s on s.id = d.id where d.state in ('stored', 'failed')
+      )
+      select w.id, w.fresh, graphile_worker.add_job('receive-delivery', json_build_object('delivery', w.id),
+        job_key => 'delivery:' || w.id, max_attempts => 25, priority => -5) is not null as queued
+      from wanted w`,
+    values,
+  });
+  return found.rows.filter((row) => row.fresh).map((row) => row.id);
+}
+
+/** The delivery of this id, or null. */
+export async function findDelivery(db: Reader, id: string): Promise<Delivery | null> {
+  const [found] = await db.select().from(delivery).where(eq(delivery.id, id));
+  return found ?? null;
+}
+
+/** Takes the delivery for this transaction: two workers on one id follow each other; null when it is unknown. */
+export async function lockDelivery(tx: Tx, id: string): Promise<Delivery | null> {
+  const [found] = await tx.select().from(delivery).where(eq(delivery.id, id)).for('update');
+  return found ?? null;
+}
+
+/** Ends a delivery: `done` or `ignored` are final, `failed` may be finished by a redelivery. `note` is a code, never foreign text. */
+export async function endDelivery(
+  tx: Tx,
+  id: string,
+  state: 'done' | 'ignored' | 'failed',
+  note: string | null,
+): Promise<void> {
+  await tx
+    .update(delivery)
+    .set({
+      state,
+      error: note,
+      attempts: sql`${delivery.attempts} + 1`,
+      doneAt: state === 'failed' ? null : sql`cs_now()`,
+    })
+    .where(eq(delivery.id, id));
+}
+
+/** The stored reading position of this name, or null. */
+export async function findReadCursor(db: Reader, name: string): Promise<string | null> {
+  const [found] = await db
+    .select({ value: readCursor.value })
+    .from(readCursor)
+    .where(eq(readCursor.name, name));
+  return found?.value ?? null;
+}
+
+/** Stores a reading position. */
+export async function saveReadCursor(tx: Tx, name: string, value: string): Promise<void> {
+  await tx
+    .insert(readCursor)
+    .values({ name, value, updatedAt: sql`cs_now()` })
+    .onConflictDoUpdate({ target: readCursor.name, set: { value, updatedAt: sql`cs_now()` } });
+}
