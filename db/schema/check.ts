@@ -1,5 +1,5 @@
 /** Check runs as we intend and as GitHub has them (PUB-2), and the comments and commands of a run (CMD-4). */
-import { index, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import { index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { bigintId, bytea, count, moment } from './columns.ts';
 
 /** One check run of ours: intent first, GitHub's id once known. */
@@ -19,6 +19,10 @@ export const checkRun = pgTable(
     written: text(),
     wanted: text(),
     annotations: integer().notNull().default(0),
+    /** Findings as annotations of this check run, in the order they are posted in, and those that could not be placed (PUB-3). */
+    plan: jsonb().$type<{ order: number[]; dropped: { finding: number; reason: string }[] }>(),
+    /** Writes that failed in a row; the back-off grows with it. */
+    attempts: integer().notNull().default(0),
     writtenAt: moment('written_at'),
     dueAt: moment('due_at'),
     seq: count(),
