@@ -1,0 +1,240 @@
+/**
+ * The gate: rows → verdict (GAT-1…GAT-3). Pure: state from verified rows, the policy's part, facts
+ * that no row proves, and one evaluation time. The App, the offline verifier and `simulate` call it.
+ */
+import type { RowData } from '../ledger/row-kinds.ts';
+import { blockingFindings, gaps, isAllowed, standings } from '../run-state/coverage.ts';
+import { type FindingFact, presentHead, type RunState } from '../run-state/state.ts';
+import { dependencyReasons } from './dependency.ts';
+import {
+  CLASSES,
+  type GateReason,
+  isReasonCode,
+  REASONS,
+  type ReasonClass,
+  type ReasonCode,
+  sortReasons,
+} from './reason.ts';
+import { coverageReasons } from './review.ts';
+
+/** What the gate needs of a policy. */
+export interface GatePolicy {
+  readonly blockAt: FindingFact['severity'];
+  /** How long the machine has from the arrival of a head, in ms. */
+  readonly deadlineMs: number;
+  readonly allowUnreviewed: readonly string[];
+}
+
+/** The deadline where no policy is known yet: POL-1's default of six hours. */
+export const DEFAULT_DEADLINE_MS = 6 * 3_600_000;
+
+/** An operational reason: true by the word of a step, not by a row. */
+export interface OperationalReason {
+  readonly code: string;
+  readonly sinceMs: number;
+  /** When its time is up; null: the gate's own deadline, counted from `sinceMs`. */
+  readonly untilMs: number | null;
+  readonly detail: string | null;
+}
+
+/** What no row proves, recorded with the verdict (GAT-1). */
+export interface GateFacts {
+  /** The head that was last told of; the rows may still be of an earlier one (GAT-4). */
+  readonly head: string;
+  readonly headAtMs: number;
+  readonly draft: boolean;
+  /** Tickets of keys that this head wants, which wait or are being worked. */
+  readonly openTickets: number;
+  readonly reasons: readonly OperationalReason[];
+  /** What is wrong with the ledger; the rows then count for nothing (LED-8). */
+  readonly ledger: {
+    readonly code: 'ledger_invalid' | 'ledger_unverifiable';
+    readonly detail: string;
+  } | null;
+}
+
+/** What a verdict can be: a status while it is undecided, else a conclusion; never `neutral` or `skipped`. */
+export type GateConclusion = 'queued' | 'in_progress' | 'success' | 'failure' | 'action_required';
+
+/** What a person can do next, one per reason, in the order of the reasons. */
+export interface NextStep {
+  readonly code: ReasonCode;
+  readonly what: string;
+  readonly who: string;
+  /** When it changes by itself, product time in ms. */
+  readonly untilMs: number | null;
+}
+
+/** A verdict on one head. */
+export interface GateDecision {
+  readonly head: string;
+  readonly mode: 'enforce' | 'advisory';
+  readonly conclusion: GateConclusion;
+  readonly reasons: readonly GateReason[];
+  readonly next: readonly NextStep[];
+  /** Numbers of findings that block, worst first. */
+  readonly blocking: readonly number[];
+  readonly counts: { readonly files: number; readonly counted: number; readonly unreviewed: number };
+  /** The nearest time at which the verdict changes by itself, product time in ms; null: never. */
+  readonly dueAtMs: number | null;
+}
+
+/** Decides. `policy` is null where none is valid or known; `now` is product time in ms. */
+export function decideGate(
+  state: RunState,
+  policy: GatePolicy | null,
+  facts: GateFacts,
+  now: number,
+): GateDecision {
+  const head = presentHead(state);
+  const synced = head !== null && head.head === facts.head;
+  const blockAt = policy?.blockAt ?? 'high';
+  const blocking = facts.ledger === null ? blockingFindings(state, blockAt) : [];
+  const deadlineMs = policy?.deadlineMs ?? DEFAULT_DEADLINE_MS;
+  const found: Draft[] = facts.reasons.flatMap((reason) => operational(reason, deadlineMs));
+  const machineUntil = facts.headAtMs + deadlineMs;
+  if (facts.ledger !== null) {
+    found.push({ code: facts.ledger.code, detail: facts.ledger.detail });
+  } else {
+    found.push(...policyReasons(state, policy));
+    if (!synced) {
+      if (!found.some((reason) => reason.code === 'git_unavailable'))
+        found.push({ code: 'reviews_pending', detail: 'reading the pull request', untilMs: machineUntil });
+    } else {
+      if (!isAllowed(state)) found.push({ code: 'needs_allow' });
+      found.push(...coverageReasons(state, policy, facts.openTickets, machineUntil));
+      const missing = gaps(state);
+      if (missing.length > 0)
+        found.push({ code: 'coverage_gap', count: missing.length, detail: missing[0] ?? null });
+    }
+    if (blocking.length > 0)
+      found.push({ code: 'open_findings', findings: blocking.map((finding) => finding.number) });
+  }
+  const own = merge(found, now);
+  const reasons = sortReasons(
+    facts.ledger === null && synced ? [...own, ...dependencyReasons(state, own)] : own,
+  );
+  const conclusion = facts.draft ? 'queued' : conclude(reasons);
+  return {
+    head: facts.head,
+    mode: state.policy?.mode ?? 'enforce',
+    conclusion,
+    reasons,
+    next: reasons.map((reason) => ({
+      code: reason.code,
+      what: REASONS[reason.code].clears,
+      who: REASONS[reason.code].who,
+      untilMs: reason.untilMs,
+    })),
+    blocking: blocking.map((finding) => finding.number),
+    counts: facts.ledger === null ? counts(state, synced) : { files: 0, counted: 0, unreviewed: 0 },
+    dueAtMs: earliest(reasons.flatMap((reason) => (reason.past ? [] : (reason.untilMs ?? [])))),
+  };
+}
+
+/** First present wins (GAT-3); a machine reason past its deadline is a failure, not a wait. */
+export function conclude(reasons: readonly Pick<GateReason, 'class' | 'past'>[]): GateConclusion {
+  const verdicts = {
+    broken: 'failure',
+    held: 'action_required',
+    machine: 'in_progress',
+    wrong: 'failure',
+    person: 'action_required',
+  } as const satisfies Record<ReasonClass, GateConclusion>;
+  const present = new Set(
+    reasons.map((reason) => (reason.class === 'machine' && reason.past ? 'wrong' : reason.class)),
+  );
+  const first = CLASSES.find((name) => present.has(name));
+  return first === undefined ? 'success' : verdicts[first];
+}
+
+/** A reason before its class, count and time are worked out. */
+export interface Draft {
+  readonly code: ReasonCode;
+  readonly class?: ReasonClass;
+  readonly blocks?: readonly string[];
+  readonly paths?: GateReason['paths'];
+  readonly findings?: readonly number[];
+  readonly count?: number;
+  readonly detail?: string | null;
+  readonly untilMs?: number | null;
+}
+
+function operational(reason: OperationalReason, deadlineMs: number): Draft[] {
+  if (!isReasonCode(reason.code)) return []; // another version's: a reason nobody can read holds nothing
+  const machine = REASONS[reason.code].class === 'machine';
+  return [
+    {
+      code: reason.code,
+      detail: reason.detail,
+      untilMs: machine ? (reason.untilMs ?? reason.sinceMs + deadlineMs) : null,
+    },
+  ];
+}
+
+function policyReasons(state: RunState, policy: GatePolicy | null): Draft[] {
+  if (state.policy === null) return [];
+  if (state.policy.state === 'absent') return [{ code: 'not_enrolled' }];
+  if (state.policy.state === 'invalid') {
+    const { code, line } = state.policy.error ?? { code: 'config_invalid', line: null };
+    return [{ code: 'config_invalid', detail: line === null ? code : `${code} at line ${line}` }];
+  }
+  // RUN-8: a snapshot that is missing is never replaced by another policy
+  return policy === null ? [{ code: 'config_invalid', detail: 'the recorded policy is not here' }] : [];
+}
+
+/** One reason a code: what several sources say of it is joined. */
+function merge(drafts: readonly Draft[], now: number): GateReason[] {
+  const merged = new Map<string, GateReason>();
+  for (const draft of drafts) {
+    const kind = draft.class ?? REASONS[draft.code].class ?? 'machine';
+    const untilMs = kind === 'machine' ? (draft.untilMs ?? null) : null;
+    const blocks = [...new Set(draft.blocks ?? [])].sort();
+    const paths = draft.paths ?? [];
+    const findings = draft.findings ?? [];
+    const reason: GateReason = {
+      code: draft.code,
+      class: kind,
+      blocks,
+      paths,
+      findings,
+      count: draft.count ?? (paths.length || findings.length || blocks.length || 1),
+      detail: draft.detail?.slice(0, 200) || null,
+      untilMs,
+      past: untilMs !== null && untilMs <= now,
+    };
+    const known = merged.get(draft.code);
+    merged.set(draft.code, known === undefined ? reason : join(known, reason));
+  }
+  return [...merged.values()];
+}
+
+function join(a: GateReason, b: GateReason): GateReason {
+  return {
+    ...a,
+    blocks: [...new Set([...a.blocks, ...b.blocks])].sort(),
+    paths: [...a.paths, ...b.paths],
+    findings: [...new Set([...a.findings, ...b.findings])],
+    count: a.paths.length + b.paths.length > 0 ? a.paths.length + b.paths.length : Math.max(a.count, b.count),
+    detail: a.detail ?? b.detail,
+    untilMs: earliest([a.untilMs, b.untilMs].flatMap((ms) => ms ?? [])),
+    past: a.past || b.past,
+  };
+}
+
+function counts(state: RunState, synced: boolean): GateDecision['counts'] {
+  if (!synced) return { files: 0, counted: 0, unreviewed: 0 };
+  const paths = standings(state);
+  return {
+    files: paths.length,
+    counted: paths.filter((path) => path.standing === 'counted').length,
+    unreviewed: paths.filter((path) => path.standing === 'unreviewed').length,
+  };
+}
+
+function earliest(times: readonly number[]): number | null {
+  return times.length === 0 ? null : Math.min(...times);
+}
+
+/** A conclusion as the ledger records it; `cancelled` is published for superseded heads and never decided. */
+export type RecordedConclusion = RowData<'gate.decided'>['conclusion'];
