@@ -90,8 +90,10 @@ export const ticket = pgTable(
     index('ticket_waiting')
       .on(t.runId, t.provider, t.turn, t.id)
       .where(sql`${t.state} = 'pending' and ${t.lane} is null`),
-    uniqueIndex('ticket_cell').on(t.runId, t.blockId, t.path).where(sql`${t.state} in ('pending', 'leased')`),
-    index('ticket_held').on(t.runId, t.path).where(sql`${t.state} = 'held'`),
+    uniqueIndex('ticket_cell')
+      .on(t.runId, t.blockId, sql`sha256(${t.path})`)
+      .where(sql`${t.state} in ('pending', 'leased')`),
+    index('ticket_held').on(t.runId, sql`sha256(${t.path})`).where(sql`${t.state} = 'held'`),
     index('ticket_over').on(t.runId, t.key).where(sql`${t.state} not in ('pending', 'leased', 'held')`),
     index('ticket_due').on(t.notBefore).where(sql`${t.state} = 'pending' and ${t.notBefore} is not null`),
   ],
