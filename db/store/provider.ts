@@ -1,0 +1,174 @@
+/** Providers and pools as far as they are out of service (POOL-3), and their slots (LSE-1). */
+import { and, eq, sql } from 'drizzle-orm';
+import type { Reader, Tx } from '../client.ts';
+import { pool, provider } from '../schema/provider.ts';
+
+/** A provider in one installation as stored. */
+export type Provider = typeof provider.$inferSelect;
+/** A pool of one repository as stored. */
+export type Pool = typeof pool.$inferSelect;
+
+/** Makes providers known to an installation, with `slots` units of capacity each where there is none yet. */
+export async function ensureProviders(
+  tx: Tx,
+  installationId: string,
+  names: readonly string[],
+  slots: number,
+): Promise<void> {
+  for (const name of [...names].sort()) {
+    const added = await tx
+      .insert(provider)
+      .values({ installationId, name })
+      .onConflictDoNothing()
+      .returning({ name: provider.name });
+    if (added.length === 0 || name === 'command') continue;
+    await tx.execute(sql`
+      insert into slot (installation_id, provider, no) select ${installationId}, ${name}, n from generate_series(1, ${slots}) n
+      on conflict do nothing`);
+  }
+}
+
+/** Sets the capacity of a provider; slots in use above it go when their session ends and this is called again. */
+export async function setSlots(tx: Tx, installationId: string, name: string, slots: number): Promise<void> {
+  await tx.execute(sql`
+    insert into slot (installation_id, provider, no) select ${installationId}, ${name}, n from generate_series(1, ${slots}) n
+    on conflict do nothing`);
+  await tx.execute(sql`
+    delete from slot where installation_id = ${installationId} and provider = ${name} and no > ${slots} and session_id is null`);
+}
+
+/** Providers of an installation by name. */
+export async function listProviders(reader: Reader, installationId: string): Promise<Provider[]> {
+  return reader
+    .select()
+    .from(provider)
+    .where(eq(provider.installationId, installationId))
+    .orderBy(provider.name);
+}
+
+/** Locks a provider's row; null when it is not known. */
+export async function lockProvider(tx: Tx, installationId: string, name: string): Promise<Provider | null> {
+  const [found] = await tx
+    .select()
+    .from(provider)
+    .where(and(eq(provider.installationId, installationId), eq(provider.name, name)))
+    .for('update');
+  return found ?? null;
+}
+
+/** Free and all slots of a provider. */
+export async function countSlots(
+  reader: Reader,
+  installationId: string,
+): Promise<Map<string, { readonly free: number; readonly all: number }>> {
+  const { rows } = await reader.execute<{ provider: string; free: number; total: number }>(sql`
+    select provider, count(*) filter (where session_id is null)::int as free, count(*)::int as total
+    from slot where installation_id = ${installationId} group by provider`);
+  return new Map(rows.map((row) => [row.provider, { free: row.free, all: row.total }]));
+}
+
+/** Sets the strikes of a provider in service; none: a call went well. */
+export async function setStrikes(
+  tx: Tx,
+  installationId: string,
+  name: string,
+  strikes: readonly string[],
+): Promise<void> {
+  await tx
+    .update(provider)
+    .set({ strikes: [...strikes] })
+    .where(and(eq(provider.installationId, installationId), eq(provider.name, name)));
+}
+
+/** Settles a provider for `ms` from now; returns until when. */
+export async function settleProvider(
+  tx: Tx,
+  installationId: string,
+  name: string,
+  input: { readonly ms: number; readonly rounds: number; readonly detail: string },
+): Promise<Date | null> {
+  const [row] = await tx
+    .update(provider)
+    .set({
+      settledUntil: sql`cs_now() + ${input.ms} * interval '1 millisecond'`,
+      settledSince: sql`coalesce(${provider.settledSince}, cs_now())`,
+      rounds: input.rounds,
+      probeTicket: null,
+      strikes: [],
+      detail: input.detail,
+    })
+    .where(and(eq(provider.installationId, installationId), eq(provider.name, name)))
+    .returning({ until: provider.settledUntil });
+  return row?.until ?? null;
+}
+
+/** Puts a settled provider back into service; false when it was. */
+export async function reviveProvider(tx: Tx, installationId: string, name: string): Promise<boolean> {
+  const done = await tx
+    .update(provider)
+    .set({ settledUntil: null, settledSince: null, rounds: 0, probeTicket: null, strikes: [], detail: null })
+    .where(
+      and(
+        eq(provider.installationId, installationId),
+        eq(provider.name, name),
+        sql`${provider.settledUntil} is not null`,
+      ),
+    )
+    .returning({ name: provider.name });
+  return done.length > 0;
+}
+
+/** Settled providers of every installation. */
+export async function listSettledProviders(reader: Reader): Promise<Provider[]> {
+  return reader.select().from(provider).where(sql`${provider.settledUntil} is not null`);
+}
+
+/** The pool of that name, or null when it was never used. */
+export async function findPool(reader: Reader, repositoryId: string, name: string): Promise<Pool | null> {
+  const [found] = await reader
+    .select()
+    .from(pool)
+    .where(and(eq(pool.repositoryId, repositoryId), eq(pool.name, name)));
+  return found ?? null;
+}
+
+/** Stores what is known of a pool; `settledMs` counts from now, null: in service. */
+export async function putPool(
+  tx: Tx,
+  values: {
+    readonly repositoryId: string;
+    readonly installationId: string;
+    readonly name: string;
+    readonly missed: number;
+    readonly rounds: number;
+    readonly settledMs: number | null;
+    readonly detail: string | null;
+  },
+): Promise<Pool> {
+  const { settledMs, ...rest } = values;
+  const settledUntil =
+    settledMs === null ? sql`null::timestamptz` : sql`cs_now() + ${settledMs} * interval '1 millisecond'`;
+  const [stored] = await tx
+    .insert(pool)
+    .values({ ...rest, settledUntil })
+    .onConflictDoUpdate({
+      target: [pool.repositoryId, pool.name],
+      set: {
+        missed: rest.missed,
+        rounds: rest.rounds,
+        detail: rest.detail,
+        installationId: rest.installationId,
+        settledUntil,
+      },
+    })
+    .returning();
+  return stored as Pool;
+}
+
+/** Pools whose settled time is up. */
+export async function listDuePools(reader: Reader): Promise<Pool[]> {
+  return reader
+    .select()
+    .from(pool)
+    .where(sql`${pool.settledUntil} is not null and ${pool.settledUntil} <= cs_now()`);
+}

@@ -1,0 +1,158 @@
+/** Runners, logins and used token ids (LSE-6, RID-1, AUT-1). */
+import { and, asc, eq, isNull, sql } from 'drizzle-orm';
+import type { Reader, Tx } from '../client.ts';
+import { jti, login, runner } from '../schema/runner.ts';
+
+/** A runner as stored. */
+export type Runner = typeof runner.$inferSelect;
+/** A login as stored. */
+export type Login = typeof login.$inferSelect;
+
+/** Marks a token id as used; false when it was (attack: replay). `keepMs` is the token's rest of life and tolerance. */
+export async function useTokenId(tx: Tx, issuer: string, id: string, keepMs: number): Promise<boolean> {
+  const added = await tx
+    .insert(jti)
+    .values({ issuer, id, expiresAt: sql`cs_now() + ${keepMs} * interval '1 millisecond'` })
+    .onConflictDoNothing()
+    .returning({ id: jti.id });
+  return added.length > 0;
+}
+
+/** Registers a runner. */
+export async function addRunner(
+  tx: Tx,
+  values: Omit<typeof runner.$inferInsert, 'startedAt' | 'heartbeatAt' | 'endedAt'>,
+): Promise<void> {
+  await tx.insert(runner).values({ ...values, startedAt: sql`cs_now()`, heartbeatAt: sql`cs_now()` });
+}
+
+/** The runner of a workflow run's attempt that has not ended, newest first; null when there is none. */
+export async function findRunnerOfWorkflow(
+  reader: Reader,
+  repositoryId: string,
+  workflowRun: string,
+  attempt: number,
+): Promise<Runner | null> {
+  const [found] = await reader
+    .select()
+    .from(runner)
+    .where(
+      and(
+        eq(runner.repositoryId, repositoryId),
+        eq(runner.workflowRun, workflowRun),
+        eq(runner.attempt, attempt),
+        isNull(runner.endedAt),
+      ),
+    )
+    .limit(1);
+  return found ?? null;
+}
+
+/** Adds a login; returns when it expires. */
+export async function addLogin(
+  tx: Tx,
+  values: Omit<typeof login.$inferInsert, 'createdAt' | 'expiresAt' | 'revokedAt'>,
+  ttlMs: number,
+): Promise<Date> {
+  const [added] = await tx
+    .insert(login)
+    .values({
+      ...values,
+      createdAt: sql`cs_now()`,
+      expiresAt: sql`cs_now() + ${ttlMs} * interval '1 millisecond'`,
+    })
+    .returning({ expiresAt: login.expiresAt });
+  return (added as { expiresAt: Date }).expiresAt;
+}
+
+/** The login of a token's hash while it holds: not revoked, not past its time, its runner not ended. */
+export async function findLogin(reader: Reader, tokenHash: Buffer): Promise<Login | null> {
+  const [found] = await reader
+    .select({ login })
+    .from(login)
+    .innerJoin(runner, eq(runner.id, login.runnerId))
+    .where(
+      and(
+        eq(login.tokenHash, tokenHash),
+        isNull(login.revokedAt),
+        isNull(runner.endedAt),
+        sql`${login.expiresAt} > cs_now()`,
+      ),
+    )
+    .limit(1);
+  return found?.login ?? null;
+}
+
+/** Renews a login and its runner's heartbeat; returns when it expires, null when it does not hold any more. */
+export async function renewLogin(tx: Reader, loginId: string, ttlMs: number): Promise<Date | null> {
+  const { rows } = await tx.execute<{ ms: string }>(sql`
+    with renewed as (
+      update login set expires_at = greatest(expires_at, cs_now() + ${ttlMs} * interval '1 millisecond')
+      where id = ${loginId} and revoked_at is null and expires_at > cs_now() returning runner_id, expires_at
+    ), beat as (
+      update runner r set heartbeat_at = cs_now() from renewed where r.id = renewed.runner_id
+    )
+    select (extract(epoch from expires_at) * 1000)::bigint::text as ms from renewed`);
+  const ms = rows[0]?.ms;
+  return ms === undefined ? null : new Date(Number(ms));
+}
+
+/** Notes that a runner was heard of. */
+export async function touchRunner(tx: Reader, runnerId: string): Promise<void> {
+  await tx.update(runner).set({ heartbeatAt: sql`cs_now()` }).where(eq(runner.id, runnerId));
+}
+
+/** Ends the runners of a workflow run (of one attempt when given); returns their logins. */
+export async function endRunnersOfWorkflow(
+  tx: Tx,
+  repositoryId: string,
+  workflowRun: string,
+  attempt: number | null,
+): Promise<string[]> {
+  const ended = await tx
+    .update(runner)
+    .set({ endedAt: sql`cs_now()` })
+    .where(
+      and(
+        eq(runner.repositoryId, repositoryId),
+        eq(runner.workflowRun, workflowRun),
+        attempt === null ? undefined : eq(runner.attempt, attempt),
+        isNull(runner.endedAt),
+      ),
+    )
+    .returning({ id: runner.id });
+  if (ended.length === 0) return [];
+  const logins = await tx
+    .select({ id: login.id })
+    .from(login)
+    .where(sql`${login.runnerId} = any(${sql.param(ended.map((one) => one.id))}::text[])`);
+  return logins.map((one) => one.id);
+}
+
+/** Runners of a repository that are alive: not ended and heard of within `freshMs`. */
+export async function listLiveRunners(
+  reader: Reader,
+  repositoryId: string,
+  freshMs: number,
+): Promise<Runner[]> {
+  return reader
+    .select()
+    .from(runner)
+    .where(
+      and(
+        eq(runner.repositoryId, repositoryId),
+        isNull(runner.endedAt),
+        sql`${runner.heartbeatAt} > cs_now() - ${freshMs} * interval '1 millisecond'`,
+      ),
+    )
+    .orderBy(asc(runner.startedAt));
+}
+
+/** Ends runners not heard of for `ms`; removes logins and token ids that expired over a day ago (LSE-6). */
+export async function pruneRunners(tx: Tx, ms: number): Promise<number> {
+  const { rows } = await tx.execute(sql`
+    update runner set ended_at = cs_now()
+    where ended_at is null and heartbeat_at < cs_now() - ${ms} * interval '1 millisecond' returning id`);
+  await tx.execute(sql`delete from jti where expires_at < cs_now()`);
+  return rows.length;
+}

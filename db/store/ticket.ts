@@ -1,0 +1,225 @@
+/** Tickets (TKT-1…TKT-3). The caller holds the run's lock (withRun) for everything that writes. */
+import { and, asc, eq, inArray, notInArray, sql } from 'drizzle-orm';
+import type { Reader, Tx } from '../client.ts';
+import { ticket } from '../schema/ticket.ts';
+
+/** A ticket as stored. */
+export type Ticket = typeof ticket.$inferSelect;
+/** What is needed to add a ticket. */
+export type NewTicket = Pick<
+  Ticket,
+  | 'id'
+  | 'runId'
+  | 'installationId'
+  | 'repositoryId'
+  | 'blockId'
+  | 'path'
+  | 'fromPath'
+  | 'key'
+  | 'round'
+  | 'level'
+  | 'policyHash'
+  | 'spec'
+  | 'reviewers'
+  | 'provider'
+  | 'parallel'
+  | 'turn'
+> & { readonly state: 'pending' | 'held' };
+
+/** The ticket of that id, or null. */
+export async function findTicket(reader: Reader, id: string): Promise<Ticket | null> {
+  const [found] = await reader.select().from(ticket).where(eq(ticket.id, id)).limit(1);
+  return found ?? null;
+}
+
+/** Tickets of a run that are pending, leased or held. */
+export async function listActiveTickets(reader: Reader, runId: string): Promise<Ticket[]> {
+  const [active, held] = await Promise.all([
+    reader
+      .select()
+      .from(ticket)
+      .where(and(eq(ticket.runId, runId), inArray(ticket.state, ['pending', 'leased']))),
+    reader
+      .select()
+      .from(ticket)
+      .where(and(eq(ticket.runId, runId), eq(ticket.state, 'held'))),
+  ]);
+  return [...active, ...held];
+}
+
+/** Tickets of a run that are over (ended, superseded, cancelled, skipped) under one of these review keys. */
+export async function listOverTickets(
+  reader: Reader,
+  runId: string,
+  keys: readonly string[],
+): Promise<Ticket[]> {
+  if (keys.length === 0) return [];
+  return reader
+    .select()
+    .from(ticket)
+    .where(
+      and(
+        eq(ticket.runId, runId),
+        sql`${ticket.key} = any(${sql.param(keys)}::text[])`,
+        notInArray(ticket.state, ['pending', 'leased', 'held']),
+      ),
+    )
+    .orderBy(asc(ticket.key), asc(ticket.round));
+}
+
+/** Adds tickets; one whose id exists is put back to the given state when it was superseded, cancelled or skipped, else left alone. */
+export async function putTickets(tx: Tx, tickets: readonly NewTicket[]): Promise<void> {
+  for (let i = 0; i < tickets.length; i += 500) {
+    await tx
+      .insert(ticket)
+      .values(tickets.slice(i, i + 500).map((one) => ({ ...one, queuedAt: sql`cs_now()` })))
+      .onConflictDoUpdate({
+        target: ticket.id,
+        set: {
+          state: sql`excluded.state`,
+          turn: sql`excluded.turn`,
+          spec: sql`excluded.spec`,
+          parallel: sql`excluded.parallel`,
+          lane: null,
+          leaseId: null,
+          notBefore: null,
+          reason: null,
+          endedAt: null,
+        },
+        setWhere: sql`${ticket.state} in ('superseded', 'cancelled', 'skipped')`,
+      });
+  }
+}
+
+/** Takes pending or held tickets out of the queue. Their lanes are free: call `fillWindows` after. */
+export async function dropTickets(
+  tx: Tx,
+  ids: readonly string[],
+  state: 'superseded' | 'cancelled' | 'skipped',
+  reason: string,
+): Promise<number> {
+  if (ids.length === 0) return 0;
+  const done = await tx
+    .update(ticket)
+    .set({ state, lane: null, reason, endedAt: sql`cs_now()` })
+    .where(
+      and(sql`${ticket.id} = any(${sql.param(ids)}::text[])`, inArray(ticket.state, ['pending', 'held'])),
+    )
+    .returning({ id: ticket.id });
+  return done.length;
+}
+
+/**
+ * Gives free lanes of the run's windows to its waiting tickets (LSE-1); returns how many became
+ * ready. With `due`, only where a `not_before` has passed.
+ */
+export async function fillWindows(tx: Tx, runId: string): Promise<number> {
+  const { rows } = await tx.execute<{ ready: number }>(sql`
+    select coalesce(sum(ticket_window(${runId}, w.provider, w.parallel)), 0)::int as ready
+    from (select provider, max(parallel) as parallel from ticket
+          where run_id = ${runId} and state = 'pending' and lane is null group by provider order by provider) w`);
+  return rows[0]?.ready ?? 0;
+}
+
+/** Runs with a pending ticket whose `not_before` has passed and that has no lane yet, at most `limit`. */
+export async function listDueRuns(reader: Reader, limit: number): Promise<string[]> {
+  const { rows } = await reader.execute<{ run_id: string }>(sql`
+    select distinct run_id from ticket
+    where state = 'pending' and not_before is not null and not_before <= cs_now() and lane is null limit ${limit}`);
+  return rows.map((row) => row.run_id);
+}
+
+/** Marks a `not_before` that has passed as over, so that it is not found due again. */
+export async function clearDue(tx: Tx, runId: string): Promise<void> {
+  await tx
+    .update(ticket)
+    .set({ notBefore: null })
+    .where(
+      and(
+        eq(ticket.runId, runId),
+        eq(ticket.state, 'pending'),
+        sql`${ticket.notBefore} is not null and ${ticket.notBefore} <= cs_now()`,
+      ),
+    );
+}
+
+/** Puts back at once what waits out a back-off in a run for a provider (POOL-3, a revival); returns how many. */
+export async function releaseBackoff(tx: Tx, runId: string, provider: string): Promise<number> {
+  const done = await tx
+    .update(ticket)
+    .set({ notBefore: null })
+    .where(
+      and(
+        eq(ticket.runId, runId),
+        eq(ticket.provider, provider),
+        eq(ticket.state, 'pending'),
+        sql`${ticket.notBefore} is not null`,
+      ),
+    )
+    .returning({ id: ticket.id });
+  return done.length;
+}
+
+/** Tickets of a run by state. */
+export async function countTickets(reader: Reader, runId: string): Promise<Record<string, number>> {
+  const rows = await reader
+    .select({ state: ticket.state, n: sql<number>`count(*)::int` })
+    .from(ticket)
+    .where(eq(ticket.runId, runId))
+    .groupBy(ticket.state);
+  return Object.fromEntries(rows.map((row) => [row.state, row.n]));
+}
+
+/** What waits in a repository, by provider: pending tickets of open, allowed runs, whether in a window or not. */
+export interface Waiting {
+  readonly runId: string;
+  readonly provider: string;
+  readonly pending: number;
+  /** Of these, how many wait out a back-off. */
+  readonly later: number;
+  readonly leased: number;
+  readonly parallel: number;
+}
+
+/** What waits and runs in a repository per run and provider. */
+export async function listWaiting(reader: Reader, repositoryId: string): Promise<Waiting[]> {
+  const { rows } = await reader.execute<{
+    run_id: string;
+    provider: string;
+    pending: number;
+    later: number;
+    leased: number;
+    parallel: number;
+  }>(sql`
+    select t.run_id, t.provider, count(*) filter (where t.state = 'pending')::int as pending,
+           count(*) filter (where t.state = 'pending' and t.not_before > cs_now())::int as later,
+           count(*) filter (where t.state = 'leased')::int as leased, max(t.parallel)::int as parallel
+    from run r join ticket t on t.run_id = r.id
+    where r.repository_id = ${repositoryId} and r.status = 'open' and r.allowed_rule is not null
+      and (r.allowed_rule <> 'person' or r.allowed_scope = 'author' or r.allowed_head = r.head)
+      and t.state in ('pending', 'leased')
+    group by t.run_id, t.provider order by t.run_id, t.provider`);
+  return rows.map((row) => ({
+    runId: row.run_id,
+    provider: row.provider,
+    pending: row.pending,
+    later: row.later,
+    leased: row.leased,
+    parallel: row.parallel,
+  }));
+}
+
+/** Cancels every ticket of a run that is not over and revokes its leases (RUN-7, CTL-2); returns how many tickets. */
+export async function cancelTicketsOfRun(tx: Tx, runId: string, reason: string): Promise<number> {
+  // held first: settling a lease would otherwise bring a held one forward
+  const waiting = await tx
+    .update(ticket)
+    .set({ state: 'cancelled', lane: null, reason, endedAt: sql`cs_now()` })
+    .where(and(eq(ticket.runId, runId), inArray(ticket.state, ['pending', 'held'])))
+    .returning({ id: ticket.id });
+  const { rows } = await tx.execute<{ n: number }>(sql`
+    select count(*) filter (where settle_lease(l.id, 'revoked', 'cancelled', false, null, t.losses, t.timeouts,
+      t.transients, t.suspect, null, null, t.partial, null, ${reason}, null))::int as n
+    from lease l join ticket t on t.id = l.ticket_id where l.run_id = ${runId} and l.state = 'live'`);
+  return waiting.length + (rows[0]?.n ?? 0);
+}
