@@ -28,8 +28,11 @@ export interface Database {
    * Runs `fn` in one READ COMMITTED transaction with `synchronous_commit = on`; commits when it
    * resolves, rolls back when it rejects. Inside another one on the same call path it throws
    * `nested_unit_of_work`, since a second connection could wait for the first for ever (case 64).
+   * `last` sends closing statements before it first awaits; they travel with COMMIT, which the server
+   * turns into a rollback when one of them fails. A lost answer to COMMIT is `database_unreachable`:
+   * it may have been committed, so look before trying again.
    */
-  transaction<T>(fn: (tx: Tx) => Promise<T>): Promise<T>;
+  transaction<T>(fn: (tx: Tx) => Promise<T>, last?: (tx: Tx) => Promise<unknown>): Promise<T>;
   /** Ends all connections. */
   close(): Promise<void>;
 }
@@ -100,7 +103,7 @@ export async function connect(url: string, options: ConnectOptions): Promise<Dat
       db,
       throwaway,
       appRole: wantRole && !roleMissing,
-      transaction: (fn) => transact(pool, fn),
+      transaction: (fn, last) => transact(pool, fn, last),
       close: () => pool.end(),
     };
   } catch (error) {
@@ -168,11 +171,16 @@ async function refuseTransactionPooler(pool: pg.Pool, client: pg.PoolClient, pid
   }
 }
 
-async function transact<T>(pool: pg.Pool, fn: (tx: Tx) => Promise<T>): Promise<T> {
+async function transact<T>(
+  pool: pg.Pool,
+  fn: (tx: Tx) => Promise<T>,
+  last?: (tx: Tx) => Promise<unknown>,
+): Promise<T> {
   if (inTransaction.getStore()?.open === true) {
     throw new Fault('nested_unit_of_work', 'a transaction was opened inside another one');
   }
   const client = await pool.connect();
+  const tx = transactionOf(client);
   const unit = { open: true };
   let broken: Error | undefined;
   const onError = (error: Error) => {
@@ -183,13 +191,15 @@ async function transact<T>(pool: pg.Pool, fn: (tx: Tx) => Promise<T>): Promise<T
     // not awaited: it travels with the first statement of fn, whose failure tells the same
     const begun = client.query(BEGIN);
     begun.catch(() => {});
-    const result = await inTransaction.run(unit, () => fn(transactionOf(client)));
+    const result = await inTransaction.run(unit, () => fn(tx));
     await begun;
     unit.open = false;
-    const ended = await client.query('commit');
-    // a transaction that a swallowed error aborted answers COMMIT with ROLLBACK
-    if (ended.command !== 'COMMIT')
-      throw new Fault('bug', 'a failed statement was swallowed: the transaction was rolled back');
+    const closing = last?.(tx);
+    closing?.catch(() => {});
+    const committing = client.query('commit');
+    committing.catch(() => {});
+    await closing;
+    await committed(committing, broken);
     return result;
   } catch (error) {
     unit.open = false;
@@ -200,6 +210,22 @@ async function transact<T>(pool: pg.Pool, fn: (tx: Tx) => Promise<T>): Promise<T
   } finally {
     client.off('error', onError);
     client.release(broken);
+  }
+}
+
+async function committed(committing: Promise<pg.QueryResult>, broken: Error | undefined): Promise<void> {
+  const ended = await committing.catch((cause: Error & { code?: string }) => {
+    // an error of the server's own (a deferred check, a serialization failure) rolled it back for certain
+    if (typeof cause.code === 'string' && /^[0-9A-Z]{5}$/.test(cause.code) && !/^(57P|08)/.test(cause.code))
+      throw cause;
+    throw new Fault('database_unreachable', 'the answer to COMMIT was lost: it may have been committed', {
+      cause: broken ?? cause,
+      retryable: true,
+    });
+  });
+  // a transaction that a swallowed error aborted answers COMMIT with ROLLBACK
+  if (ended.command !== 'COMMIT') {
+    throw new Fault('bug', 'a failed statement was swallowed: the transaction was rolled back');
   }
 }
 

@@ -1,0 +1,190 @@
+/** The only holder of keys: signs rows and heads, checks MACs. Nothing here ever returns a key (LED-6). */
+import { hash as digest, randomBytes, sign, timingSafeEqual, verify } from 'node:crypto';
+import { BODY_LIMIT } from '../domain/ledger/canonical.ts';
+import type { CheckMac } from '../domain/ledger/chain.ts';
+import { headText, type RunHead, signatureLine, vkeyOf } from '../domain/ledger/head.ts';
+import {
+  decodeSecret,
+  installationKey,
+  type KeyFile,
+  privateKeyOf,
+  publicKeyOf,
+  rawPublicKey,
+  runKey,
+} from '../domain/ledger/keys-derive.ts';
+import {
+  type AnyDraft,
+  type AnyRow,
+  ROW_TYPE,
+  ROW_VERSION,
+  rowBody,
+  rowHash,
+  type StoredRow,
+} from '../domain/ledger/row.ts';
+import { Fault } from '../errors.ts';
+
+/** Where the next row of a chain goes. */
+export interface ChainTip {
+  readonly log: string;
+  readonly run: string;
+  readonly repo: string | null;
+  /** Rows so far. */
+  readonly seq: number;
+  /** Hash of the last row, or the genesis. */
+  readonly hash: Buffer;
+}
+
+/** What signs the ledger. */
+export interface Signer {
+  /** The log of an installation, `<origin>/i/<id>` (LED-1). */
+  logOf(installationId: string): string;
+  /** Signs one row at the tip; `at` is product time. `row_invalid` when its data does not fit its kind. */
+  signRow(tip: ChainTip, at: Date, draft: AnyDraft): StoredRow;
+  /** The signed note of a run's head (LED-10): text, blank line, signature line. */
+  signHead(head: RunHead): string;
+  /** Whether a MAC is ours; undefined where the key of that kid is absent. */
+  readonly checkMac: CheckMac;
+  /** The verifier key of the notes, for outsiders (C2SP vkey). */
+  readonly vkey: string;
+  /** The kid that signs now. */
+  readonly kid: string;
+}
+
+/** Run keys kept derived: deriving one costs more than signing a row. */
+const KEPT_RUNS = 512;
+const BLOCK = 64;
+const MAC_PREFIX = `DSSEv1 ${Buffer.byteLength(ROW_TYPE)} ${ROW_TYPE} `;
+
+/** Makes the signer of a key file; `key_invalid` when a key is short, empty or absent. */
+export function createSigner(keys: KeyFile): Signer {
+  return new KeySigner(keys);
+}
+
+class KeySigner implements Signer {
+  // private fields: neither a logger nor an error's inspection prints them
+  readonly #origin: string;
+  readonly #roots = new Map<string, Buffer>();
+  readonly #installations = new Map<string, Buffer>();
+  readonly #runs = new Map<string, RunMac>();
+  readonly #seed: ReturnType<typeof privateKeyOf>;
+  readonly #publicKey: Buffer;
+  #last: { kid: string; log: string; run: string; mac: RunMac } | undefined;
+  readonly vkey: string;
+  readonly kid: string;
+
+  constructor(keys: KeyFile) {
+    for (const [kid, text] of Object.entries(keys.roots)) this.#roots.set(kid, secretOf(text));
+    if (!this.#roots.has(keys.current)) throw new Fault('key_invalid', 'the current kid has no root');
+    this.kid = keys.current;
+    this.#origin = keys.log.name;
+    this.#seed = privateKeyOf(secretOf(keys.log.seed));
+    this.#publicKey = rawPublicKey(this.#seed);
+    this.vkey = vkeyOf(this.#origin, this.#publicKey);
+  }
+
+  logOf(installationId: string): string {
+    return `${this.#origin}/i/${installationId}`;
+  }
+
+  signRow(tip: ChainTip, at: Date, draft: AnyDraft): StoredRow {
+    const row = {
+      actor: draft.actor,
+      at: at.toISOString(),
+      block: draft.block,
+      cause: draft.cause,
+      data: draft.data,
+      kid: this.kid,
+      kind: draft.kind,
+      log: tip.log,
+      prev: tip.hash.toString('hex'),
+      repo: tip.repo,
+      run: tip.run,
+      salt: randomBytes(16).toString('hex'),
+      seq: tip.seq + 1,
+      v: ROW_VERSION,
+    } as AnyRow;
+    const body = rowBody(row);
+    const mac = this.#macOf(this.kid, tip.log, tip.run)?.of(body);
+    if (mac === undefined) throw new Fault('key_invalid', 'the current kid has no root');
+    return { seq: row.seq, prev: tip.hash, hash: rowHash(body), mac, kind: row.kind, body };
+  }
+
+  signHead(head: RunHead): string {
+    const text = headText(head);
+    const signature = sign(null, Buffer.from(text, 'utf8'), this.#seed);
+    // a fault in memory or in the library must not publish a signature that nobody can verify
+    if (!verify(null, Buffer.from(text, 'utf8'), publicKeyOf(this.#publicKey), signature)) {
+      throw new Fault('bug', 'a fresh signature does not verify');
+    }
+    return `${text}\n${signatureLine(this.#origin, this.#publicKey, signature)}`;
+  }
+
+  readonly checkMac: CheckMac = (kid, log, run, body, mac) => {
+    const key = this.#macOf(kid, log, run);
+    if (key === undefined) return undefined;
+    return mac.length === 32 && body.length <= BODY_LIMIT && timingSafeEqual(key.of(body), mac);
+  };
+
+  #macOf(kid: string, log: string, run: string): RunMac | undefined {
+    const last = this.#last;
+    if (last !== undefined && last.run === run && last.kid === kid && last.log === log) return last.mac;
+    const root = this.#roots.get(kid);
+    if (root === undefined) return undefined;
+    // the separators are in no kid, log or run: names cannot run into each other
+    const owner = `${kid}\n${log}`;
+    const name = `${owner}\n${run}`;
+    let mac = this.#runs.get(name);
+    if (mac === undefined) {
+      let parent = this.#installations.get(owner);
+      if (parent === undefined) {
+        parent = installationKey(root, log);
+        keep(this.#installations, owner, parent);
+      }
+      mac = new RunMac(runKey(parent, run));
+      keep(this.#runs, name, mac);
+    }
+    this.#last = { kid, log, run, mac };
+    return mac;
+  }
+}
+
+function keep<T>(map: Map<string, T>, name: string, value: T): void {
+  map.set(name, value);
+  const oldest = map.keys().next().value;
+  if (map.size > KEPT_RUNS && oldest !== undefined) map.delete(oldest);
+}
+
+function secretOf(text: string): Buffer {
+  const bytes = decodeSecret(text);
+  if (bytes === undefined) throw new Fault('key_invalid', 'a key is not 32 bytes in base64');
+  return bytes;
+}
+
+/** Room for one row and its encoding; every use fills it and reads it without a pause. */
+const scratch = Buffer.alloc(BLOCK + MAC_PREFIX.length + 8 + BODY_LIMIT);
+scratch.write(MAC_PREFIX, BLOCK, 'latin1');
+
+/**
+ * HMAC-SHA256 of one run's rows over DSSE's encoding, made of two one-shot hashes over scratch space:
+ * a Hmac object per row costs more than the hashing (performance.md §3).
+ */
+class RunMac {
+  readonly #inner = Buffer.alloc(BLOCK);
+  readonly #outer = Buffer.alloc(BLOCK + 32);
+
+  constructor(key: Buffer) {
+    for (let i = 0; i < BLOCK; i++) {
+      this.#inner[i] = (key[i] ?? 0) ^ 0x36;
+      this.#outer[i] = (key[i] ?? 0) ^ 0x5c;
+    }
+  }
+
+  of(body: Buffer): Buffer {
+    this.#inner.copy(scratch);
+    let end = BLOCK + MAC_PREFIX.length;
+    end += scratch.write(`${body.length} `, end, 'latin1');
+    end += body.copy(scratch, end);
+    digest('sha256', scratch.subarray(0, end), 'buffer').copy(this.#outer, BLOCK);
+    return digest('sha256', this.#outer, 'buffer');
+  }
+}
