@@ -19,5 +19,5 @@ export const delivery = pgTable(
     receivedAt: moment('received_at').notNull(),
     doneAt: moment('done_at'),
   },
-  (t) => [index('delivery_state').on(t.state, t.receivedAt)],
+  (t) => [index('delivery_state').on(t.state, t.receivedAt), index('delivery_bytes').on(t.sha256)],
 );

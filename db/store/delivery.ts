@@ -1,5 +1,5 @@
 /** The inbox: deliveries as GitHub sent them (OPS-1), and how far reconciliation has read (OPS-2). */
-import { eq, sql } from 'drizzle-orm';
+import { and, eq, ne, sql } from 'drizzle-orm';
 import type pg from 'pg';
 import type { Reader, Tx } from '../client.ts';
 import { delivery } from '../schema/delivery.ts';
@@ -12,9 +12,6 @@ export type Delivery = typeof delivery.$inferSelect;
 export interface NewDelivery {
   readonly id: string;
   readonly event: string;
-  readonly action: string | null;
-  readonly installationId: string | null;
-  readonly repositoryId: string | null;
   readonly body: Buffer;
   readonly sha256: Buffer;
 }
@@ -30,26 +27,28 @@ export interface NewDelivery {
 export async function storeDeliveries(pool: pg.Pool, deliveries: readonly NewDelivery[]): Promise<string[]> {
   const values: unknown[] = [];
   const rows = deliveries.map((d) => {
-    values.push(d.id, d.event, d.action, d.installationId, d.repositoryId, d.body, d.sha256);
-    const n = values.length;
-    return `($${n - 6},$${n - 5},$${n - 4},$${n - 3}::bigint,$${n - 2}::bigint,$${n - 1}::bytea,$${n}::bytea)`;
+    const n = values.push(d.id, d.event, d.body, d.sha256);
+    return `($${n - 3},$${n - 2},$${n - 1}::bytea,$${n}::bytea)`;
   });
   const found = await pool.query<{ id: string; fresh: boolean }>({
     // named by its number of rows: prepared once a connection
     name: `store_deliveries_${deliveries.length}`,
-    text: `with seen (id, event, action, installation_id, repository_id, body, sha256) as (values ${rows.join(',')}),
+    text: `with seen (id, event, body, sha256) as (values ${rows.join(',')}),
       stored as (
-        insert into delivery (id, event, action, installation_id, repository_id, body, sha256, received_at)
+        insert into delivery (id, event, body, sha256, received_at)
         select seen.*, cs_now() from seen on conflict (id) do nothing returning id
       ),
       wanted as (
         select id, true as fresh from stored
         union all
         select d.id, false from delivery d join seen s on s.id = d.id where d.state in ('stored', 'failed')
+      ),
+      queued as (
+        select count(*) from graphile_worker.add_jobs(array(
+          select row('receive-delivery', json_build_object('delivery', id), null, null, 25, 'delivery:' || id, -5, null)
+                 ::graphile_worker.job_spec from wanted))
       )
-      select w.id, w.fresh, graphile_worker.add_job('receive-delivery', json_build_object('delivery', w.id),
-        job_key => 'delivery:' || w.id, max_attempts => 25, priority => -5) is not null as queued
-      from wanted w`,
+      select w.id, w.fresh from wanted w, queued`,
     values,
   });
   return found.rows.filter((row) => row.fresh).map((row) => row.id);
@@ -65,6 +64,25 @@ export async function findDelivery(db: Reader, id: string): Promise<Delivery | n
 export async function lockDelivery(tx: Tx, id: string): Promise<Delivery | null> {
   const [found] = await tx.select().from(delivery).where(eq(delivery.id, id)).for('update');
   return found ?? null;
+}
+
+/** Keeps what a delivery turned out to be about, for people who look for it. */
+export async function describeDelivery(
+  tx: Tx,
+  id: string,
+  about: Pick<Delivery, 'action' | 'installationId' | 'repositoryId'>,
+): Promise<void> {
+  await tx.update(delivery).set(about).where(eq(delivery.id, id));
+}
+
+/** Whether another delivery with exactly these bytes was finished: a replay under a new id. */
+export async function isRepeated(db: Reader, id: string, sha256: Buffer): Promise<boolean> {
+  const [found] = await db
+    .select({ id: delivery.id })
+    .from(delivery)
+    .where(and(eq(delivery.sha256, sha256), ne(delivery.id, id), eq(delivery.state, 'done')))
+    .limit(1);
+  return found !== undefined;
 }
 
 /** Ends a delivery: `done` or `ignored` are final, `failed` may be finished by a redelivery. `note` is a code, never foreign text. */

@@ -1,0 +1,1 @@
+CREATE INDEX "delivery_bytes" ON "delivery" USING btree ("sha256");
