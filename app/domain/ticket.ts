@@ -1,0 +1,101 @@
+/**
+ * Names of work (TKT-1). A review key says what a review depends on, so that a result counts again
+ * wherever nothing of that changed; a ticket id says one asking of it. Both are digests over canonical
+ * JSON with a prefix of their own: no two different inputs share an encoding.
+ */
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import type { WirePath } from './path.ts';
+
+/**
+ * Where a ticket is (TKT-2). Only these moves exist:
+ *
+ * | from | to | when |
+ * |---|---|---|
+ * | (new) | `pending` | it is cut and nothing stands in its way |
+ * | (new) | `held` | the path is leased for other content (TKT-3) |
+ * | `pending` | `leased` | a runner leases it |
+ * | `pending` | `superseded` | a new head wants other content |
+ * | `pending` `held` | `cancelled` | the run closes, or the path leaves the change |
+ * | `pending` `held` | `skipped` | its key was reviewed before and is reused (TKT-4) |
+ * | `held` | `pending` | the lease before it ended or expired |
+ * | `held` | `superseded` | a newer head wants other content again |
+ * | `leased` | `ended` | reviewed, or a final unavailable end |
+ * | `leased` | `pending` | a transient end, given back, expired, recalled |
+ * | `leased` | `cancelled` | the run closes or stops |
+ */
+export type TicketState = 'pending' | 'leased' | 'ended' | 'held' | 'superseded' | 'cancelled' | 'skipped';
+
+/** What a review depends on (TKT-1), exactly. */
+export interface ReviewKeyInput {
+  readonly path: WirePath;
+  /** Blob ids; head null for a deletion, base null for an addition, the old path's blob for a pair. */
+  readonly blob: { readonly head: string | null; readonly base: string | null };
+  readonly mode: { readonly head: string | null; readonly base: string | null };
+  readonly level: 'L1' | 'L2' | 'L3';
+  /** The policy's lenses, in order. */
+  readonly lenses: readonly string[];
+  /** Reviewers of the ticket in order, then those they may fall back to, each with its policy entry as parsed. */
+  readonly reviewers: readonly { readonly name: string; readonly entry: unknown }[];
+  readonly fallbacks: readonly { readonly name: string; readonly entry: unknown }[];
+  /** `PROMPT_VERSION` of the protocol. */
+  readonly promptVersion: string;
+  /** The acceptance clauses shown to the reviewers, in order. */
+  readonly clauses: readonly string[];
+  /** At L3 the block's other files; ignored at other levels. */
+  readonly others: readonly {
+    readonly path: WirePath;
+    readonly base: string | null;
+    readonly head: string | null;
+  }[];
+}
+
+/** The review key: SHA-256, lower-case hex. The order of `others` does not matter; every other order does. */
+export function reviewKey(input: ReviewKeyInput): string {
+  return digest('countersign review key 1\n', {
+    path: input.path,
+    blob: { head: input.blob.head, base: input.blob.base },
+    mode: { head: input.mode.head, base: input.mode.base },
+    level: input.level,
+    lenses: input.lenses,
+    reviewers: input.reviewers.map(({ name, entry }) => ({ name, entry })),
+    fallbacks: input.fallbacks.map(({ name, entry }) => ({ name, entry })),
+    prompt: input.promptVersion,
+    clauses: clausesDigest(input.clauses),
+    others: input.level === 'L3' ? sortedOthers(input.others) : null,
+  });
+}
+
+/** The digest of acceptance clauses as they are shown, in order: SHA-256, lower-case hex. */
+export function clausesDigest(clauses: readonly string[]): string {
+  return digest('countersign clauses 1\n', clauses);
+}
+
+/** The id of one asking (run, block, review key, round): SHA-256, lower-case hex; rounds start at 0. */
+export function ticketId(input: {
+  readonly run: string;
+  readonly block: string;
+  readonly key: string;
+  readonly round: number;
+}): string {
+  return digest('countersign ticket 1\n', {
+    run: input.run,
+    block: input.block,
+    key: input.key,
+    round: input.round,
+  });
+}
+
+function sortedOthers(others: ReviewKeyInput['others']): unknown[] {
+  return others
+    .map(({ path, base, head }) => ({ path, base, head }))
+    .map((other) => ({ other, text: canonicalize(other) ?? '' }))
+    .sort((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0))
+    .map(({ other }) => other);
+}
+
+function digest(prefix: string, value: unknown): string {
+  const text = canonicalize(value);
+  if (text === undefined) throw new TypeError('a key is made of JSON');
+  return createHash('sha256').update(prefix).update(text).digest('hex');
+}
