@@ -1,0 +1,3 @@
+export interface WorkflowRun {
+  readonly id: number;
+}

@@ -1,0 +1,235 @@
+import { spawn } from 'node:child_process';
+import { rm } from 'node:fs/promises';
+
+/** One file of a commit: text or bytes, a mode (default 100644), a symlink target, or null to delete it. */
+export type FileChange =
+  | string
+  | Uint8Array
+  | null
+  | { readonly content: string | Uint8Array; readonly mode?: '100644' | '100755' | '120000' };
+
+/** Changes by path. A record for text paths, or pairs where a path may be raw bytes. */
+export type FileChanges =
+  | Readonly<Record<string, FileChange>>
+  | Iterable<readonly [string | Uint8Array, FileChange]>;
+
+/** A person as git writes it. */
+export interface Signature {
+  readonly name: string;
+  readonly email: string;
+}
+
+/** What a new commit is made of; `parents` are object ids, the first one's tree is what `files` changes. */
+export interface CommitInput {
+  readonly ref: string;
+  readonly parents: readonly string[];
+  readonly message: string | Uint8Array;
+  readonly author: Signature;
+  readonly committer?: Signature;
+  readonly date: Date;
+  readonly files: FileChanges;
+  readonly renames?: Readonly<Record<string, string>>;
+}
+
+/** A git command that ended with a code other than 0; `stderr` is what it printed. */
+export class GitFailed extends Error {
+  readonly stderr: string;
+  constructor(command: readonly string[], stderr: string) {
+    super(`git ${command.join(' ')}: ${stderr.trim()}`);
+    this.name = 'GitFailed';
+    this.stderr = stderr;
+  }
+}
+
+/** The all-zero object id: no such object. */
+export const NO_OBJECT = '0'.repeat(40);
+
+const ENVIRONMENT = {
+  PATH: process.env['PATH'] ?? '/usr/bin:/bin',
+  HOME: '/nonexistent',
+  LC_ALL: 'C',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_TERMINAL_PROMPT: '0',
+};
+
+/** A bare git repository on disk; every method is one or two git processes, nothing is cached. */
+export class GitRepository {
+  readonly directory: string;
+
+  constructor(directory: string) {
+    this.directory = directory;
+  }
+
+  /** Runs git in this repository and gives its stdout; throws GitFailed. */
+  async run(args: readonly string[], input?: Uint8Array | string): Promise<Buffer> {
+    const child = spawn('git', ['-c', 'core.quotePath=false', ...args], {
+      cwd: this.directory,
+      env: { ...ENVIRONMENT, GIT_DIR: this.directory },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    const out: Buffer[] = [];
+    const err: Buffer[] = [];
+    child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
+    child.stderr.on('data', (chunk: Buffer) => err.push(chunk));
+    child.stdin.on('error', () => {});
+    child.stdin.end(input);
+    const code = await new Promise<number | null>((resolve, reject) => {
+      child.on('error', reject);
+      child.on('close', resolve);
+    });
+    if (code !== 0) throw new GitFailed(args, Buffer.concat(err).toString());
+    return Buffer.concat(out);
+  }
+
+  /** The same as `run`, as text without the trailing newline. */
+  async text(args: readonly string[]): Promise<string> {
+    return (await this.run(args)).toString().replace(/\n$/, '');
+  }
+
+  /** Makes the empty bare repository, set up as GitHub serves it: partial clones and any object by its id. */
+  async init(defaultBranch: string): Promise<void> {
+    const { directory } = this;
+    const child = spawn(
+      'git',
+      ['init', '--quiet', '--bare', `--initial-branch=${defaultBranch}`, directory],
+      {
+        env: ENVIRONMENT,
+        stdio: 'ignore',
+      },
+    );
+    await new Promise<void>((resolve, reject) => {
+      child.on('error', reject);
+      child.on('close', (code) => (code === 0 ? resolve() : reject(new Error(`git init: ${code}`))));
+    });
+    const settings = [
+      ['gc.auto', '0'],
+      ['receive.autogc', 'false'],
+      ['http.receivepack', 'true'],
+      ['uploadpack.allowFilter', 'true'],
+      ['uploadpack.allowAnySHA1InWant', 'true'],
+      ['uploadpack.allowReachableSHA1InWant', 'true'],
+      // GitHub refuses pushes to refs/pull/*; they are its own.
+      ['receive.hideRefs', 'refs/pull'],
+    ];
+    for (const [key = '', value = ''] of settings) await this.run(['config', key, value]);
+  }
+
+  /** The commit a name points to, or null. */
+  async commitId(name: string): Promise<string | null> {
+    return this.text(['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`]).catch(
+      () => null,
+    );
+  }
+
+  /** The object a name points to, or null. */
+  async objectId(name: string): Promise<string | null> {
+    return this.text(['rev-parse', '--verify', '--quiet', '--end-of-options', name]).catch(() => null);
+  }
+
+  /** Every ref below a prefix with the object it points to. */
+  async refs(prefix: string): Promise<Map<string, string>> {
+    const lines = await this.text(['for-each-ref', '--format=%(refname) %(objectname)', prefix]);
+    return new Map(
+      lines
+        .split('\n')
+        .filter(Boolean)
+        .map((line): [string, string] => {
+          const [name = '', id = ''] = line.split(' ');
+          return [name, id];
+        }),
+    );
+  }
+
+  /** Points a ref at a commit, or deletes it with null. */
+  async setRef(ref: string, id: string | null): Promise<void> {
+    await this.run(id === null ? ['update-ref', '-d', ref] : ['update-ref', ref, id]);
+  }
+
+  /** Whether the first commit is reachable from the second. */
+  async isAncestor(older: string, newer: string): Promise<boolean> {
+    return this.run(['merge-base', '--is-ancestor', older, newer]).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** The best common ancestor, or null. */
+  async mergeBase(a: string, b: string): Promise<string | null> {
+    return this.text(['merge-base', a, b]).catch(() => null);
+  }
+
+  /** Commits reachable from `head` and from none of `without`, oldest first. */
+  async commitsBetween(without: readonly string[], head: string): Promise<string[]> {
+    const args = ['rev-list', '--topo-order', '--reverse', head, ...without.map((id) => `^${id}`)];
+    return (await this.text(args)).split('\n').filter(Boolean);
+  }
+
+  /** Copies one commit with its history from another repository and points a ref of this one at it. */
+  async fetchFrom(other: GitRepository, id: string, ref: string): Promise<void> {
+    await this.run([
+      'fetch',
+      '--quiet',
+      '--no-tags',
+      '--no-write-fetch-head',
+      other.directory,
+      `+${id}:${ref}`,
+    ]);
+  }
+
+  /** Makes a commit with exact bytes in paths and contents, moves `ref` to it, gives its id. */
+  async commit(input: CommitInput): Promise<string> {
+    const out: Uint8Array[] = [];
+    const write = (part: string | Uint8Array) =>
+      out.push(typeof part === 'string' ? Buffer.from(part) : part);
+    const data = (content: string | Uint8Array) => {
+      const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+      write(`data ${bytes.length}\n`);
+      write(bytes);
+      write('\n');
+    };
+    const when = `${Math.floor(input.date.getTime() / 1000)} +0000`;
+    const committer = input.committer ?? input.author;
+    write(`feature done\ncommit ${input.ref}\nmark :1\n`);
+    write(`author ${input.author.name} <${input.author.email}> ${when}\n`);
+    write(`committer ${committer.name} <${committer.email}> ${when}\n`);
+    data(input.message);
+    input.parents.forEach((parent, index) => {
+      write(`${index === 0 ? 'from' : 'merge'} ${parent}\n`);
+    });
+    for (const [from, to] of Object.entries(input.renames ?? {})) write(`R ${quoted(from)} ${quoted(to)}\n`);
+    const files =
+      Symbol.iterator in input.files
+        ? (input.files as Iterable<readonly [string | Uint8Array, FileChange]>)
+        : Object.entries(input.files);
+    for (const [path, change] of files) {
+      if (change === null) {
+        write(`D ${quoted(path)}\n`);
+        continue;
+      }
+      const plain = typeof change === 'string' || change instanceof Uint8Array;
+      write(`M ${plain ? '100644' : (change.mode ?? '100644')} inline ${quoted(path)}\n`);
+      data(plain ? change : change.content);
+    }
+    write('\nget-mark :1\ndone\n');
+    const answer = await this.run(
+      ['fast-import', '--quiet', '--force', '--date-format=raw'],
+      Buffer.concat(out),
+    );
+    return answer.toString().trim();
+  }
+
+  /** Removes the repository from disk. */
+  async remove(): Promise<void> {
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
+
+function quoted(path: string | Uint8Array): string {
+  const bytes = typeof path === 'string' ? Buffer.from(path) : path;
+  let out = '"';
+  for (const byte of bytes) {
+    const literal = byte > 0x20 && byte < 0x7f && byte !== 0x22 && byte !== 0x5c;
+    out += literal ? String.fromCharCode(byte) : `\\${byte.toString(8).padStart(3, '0')}`;
+  }
+  return `${out}"`;
+}

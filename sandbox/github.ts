@@ -1,0 +1,352 @@
+/**
+ * A local GitHub over real bare git repositories: REST (every request and answer held against GitHub's description),
+ * app authentication, signed webhooks, check runs, smart HTTP. Each behaviour cites its line in facts/github.md, so a
+ * bug against the sandbox is a bug against GitHub.
+ *
+ *   const gh = await startGitHub();
+ *   const alice = gh.createUser('alice');
+ *   const app = gh.createApp();                                  // id, privateKey, webhookSecret: the product's settings
+ *   gh.deliverTo(app, 'http://127.0.0.1:3000/api/github/webhooks');
+ *   const repo = await gh.createRepository({ owner: alice, files: { 'a.ts': 'export {};\n' } });
+ *   await gh.installApp(app, repo);
+ *   await repo.commit({ branch: 'topic', message: 'Change', files: { 'a.ts': '…', [old]: null } });
+ *   const pull = await repo.openPull({ head: 'topic', user: alice });
+ *   await pull.push({ files: { 'b.ts': '…' } });                  // synchronize; forcePush, edit, close, merge, comment
+ *   await gh.idle();                                             // deliveries answered, propagation and jobs ended
+ *   gh.checkRuns(repo, pull.head.sha); gh.mergeable(pull, 'countersign', app);
+ *   gh.faults.add({ on: 'checks/create', times: 1, when: 'after', status: 502 });
+ *   gh.webhooks.drop(({ event }) => event === 'push'); .double() .delay(ms) .hold().release('reversed')
+ *   gh.violations                                                // tests assert that it is empty
+ *   await gh.close();
+ *
+ * The product is configured with gh.apiUrl (REST), gh.url (git and pages), gh.oidc.issuer.
+ */
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { FileChanges } from './git/repository.ts';
+import { Faults } from './http/faults.ts';
+import { Limits, type RequestRecord } from './http/limits.ts';
+import { API_PREFIX, startServer } from './http/server.ts';
+import type { App, CheckRun, Installation, IssueComment, Permissions, Role, User } from './model.ts';
+import type { OperationId } from './operations.ts';
+import type { Pull } from './pull.ts';
+import { installationJson } from './render/accounts.ts';
+import { repositoryStub } from './render/repositories.ts';
+import { Repository } from './repository.ts';
+import { appHandlers } from './rest/apps.ts';
+import { announceCheck } from './rest/check-events.ts';
+import { governingRun } from './rest/check-runs.ts';
+import { checkHandlers } from './rest/checks.ts';
+import { deleteComment, editComment } from './rest/comments.ts';
+import { issueHandlers } from './rest/issues.ts';
+import { pullHandlers } from './rest/pulls.ts';
+import { repoHandlers } from './rest/repos.ts';
+import { Webhooks } from './webhooks.ts';
+import { type IdKind, World } from './world.ts';
+
+/** What an app like ours asks for (facts/github.md §10). */
+export const DEFAULT_PERMISSIONS: Permissions = {
+  actions: 'write',
+  checks: 'write',
+  contents: 'read',
+  issues: 'write',
+  metadata: 'read',
+  pull_requests: 'write',
+};
+
+/** What it subscribes to; check_run, check_suite and installation events come by themselves. */
+export const DEFAULT_EVENTS: readonly string[] = [
+  'issue_comment',
+  'pull_request',
+  'push',
+  'repository',
+  'workflow_job',
+  'workflow_run',
+];
+
+/** Settings of a sandbox. */
+export interface GitHubOptions {
+  /** Where ids start, by kind; every kind starts above 2^31. */
+  readonly firstIds?: Partial<Record<IdKind, number>>;
+}
+
+/** What a new repository holds. */
+export interface RepositoryOptions {
+  readonly owner: User;
+  readonly name?: string;
+  readonly files?: FileChanges;
+  readonly message?: string;
+  readonly defaultBranch?: string;
+  readonly private?: boolean;
+  readonly collaborators?: Iterable<readonly [User, Role]>;
+}
+
+/** A running sandbox; see the top of this file. */
+export class SandboxGitHub {
+  readonly world: World;
+  readonly webhooks: Webhooks;
+  readonly faults = new Faults();
+  readonly limits = new Limits();
+  /** Every REST and git request with its status and time; benches count them. */
+  readonly requests: RequestRecord[] = [];
+  #server: Server | null = null;
+
+  constructor(world: World) {
+    this.world = world;
+    this.webhooks = new Webhooks(world);
+    world.emit = (emission) => this.webhooks.emit(emission);
+  }
+
+  /** Where git is served and pages would be: the product's GITHUB_SERVER_URL. */
+  get url(): string {
+    return this.world.url;
+  }
+
+  /** Where REST is served: Octokit's baseUrl, the product's GITHUB_API_URL. */
+  get apiUrl(): string {
+    return this.world.apiUrl;
+  }
+
+  /** Answers that GitHub would not have given, and requests that it would partly ignore. */
+  get violations(): readonly string[] {
+    return this.world.violations;
+  }
+
+  /** Starts serving; `startGitHub` does it. */
+  async listen(): Promise<void> {
+    const { world, faults, limits, requests } = this;
+    const handlers = {
+      ...appHandlers(this.webhooks, limits),
+      ...repoHandlers,
+      ...pullHandlers,
+      ...issueHandlers,
+      ...checkHandlers,
+    };
+    const other = async () => undefined;
+    const { server, url } = await startServer({ world, handlers, faults, limits, requests, other });
+    this.#server = server;
+    world.url = url;
+    world.apiUrl = `${url}${API_PREFIX}`;
+  }
+
+  /** Adds a person. */
+  createUser(login: string, id?: number): User {
+    return this.world.addUser(login, 'User', id);
+  }
+
+  /** Adds an organisation. */
+  createOrganization(login: string): User {
+    return this.world.addUser(login, 'Organization');
+  }
+
+  /** Registers an app with a fresh key and webhook secret. */
+  createApp(
+    options: { slug?: string; owner?: User; permissions?: Permissions; events?: readonly string[] } = {},
+  ): App {
+    const { world } = this;
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', {
+      modulusLength: 2048,
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+    });
+    const slug = options.slug ?? 'countersign';
+    const id = world.id('app');
+    const app: App = {
+      id,
+      slug,
+      name: slug,
+      clientId: `Iv23li${randomBytes(7).toString('hex')}`,
+      owner: options.owner ?? world.userByLogin('app-owner') ?? world.addUser('app-owner', 'User'),
+      bot: world.addUser(`${slug}[bot]`, 'Bot'),
+      privateKey,
+      publicKey,
+      hookId: world.id('hook'),
+      webhookUrl: null,
+      webhookSecret: randomBytes(20).toString('hex'),
+      permissions: options.permissions ?? DEFAULT_PERMISSIONS,
+      events: options.events ?? DEFAULT_EVENTS,
+      createdAt: world.stamp(),
+    };
+    world.apps.push(app);
+    return app;
+  }
+
+  /** Sets where an app's webhooks go, optionally with another secret; null sends none. */
+  deliverTo(app: App, url: string | null, secret?: string): void {
+    app.webhookUrl = url;
+    app.webhookSecret = secret ?? app.webhookSecret;
+  }
+
+  /** Makes a repository with a first commit on its default branch. */
+  async createRepository(options: RepositoryOptions): Promise<Repository> {
+    const repository = new Repository(this.world, {
+      owner: options.owner,
+      name: options.name ?? 'sample',
+      private: options.private ?? false,
+      defaultBranch: options.defaultBranch ?? 'main',
+      forkOf: null,
+    });
+    await repository.git.init(repository.defaultBranch);
+    for (const [user, role] of options.collaborators ?? []) repository.setCollaborator(user, role);
+    const message = options.message ?? 'Start';
+    await repository.commit({ message, files: options.files ?? { 'README.md': '# sample\n' }, parents: [] });
+    return repository;
+  }
+
+  /** Installs an app on repositories of one owner, or on all of an account's; sends `installation.created`. */
+  async installApp(app: App, ...on: [User] | [Repository, ...Repository[]]): Promise<Installation> {
+    const { world } = this;
+    const repositories = on.filter((one) => one instanceof Repository);
+    const account = repositories[0]?.owner ?? (on[0] as User);
+    const installation: Installation = {
+      id: world.id('installation'),
+      app,
+      account,
+      permissions: { metadata: 'read', ...app.permissions },
+      events: app.events,
+      repositoryIds: repositories.length === 0 ? null : new Set(repositories.map((one) => one.id)),
+      suspendedAt: null,
+      suspendedBy: null,
+      deleted: false,
+      createdAt: world.stamp(),
+      updatedAt: world.stamp(),
+    };
+    world.installations.push(installation);
+    await this.#announceInstallation(installation, 'created', repositories);
+    return installation;
+  }
+
+  /** Suspends an installation: no events, 403 for its tokens. */
+  async suspend(installation: Installation): Promise<void> {
+    installation.suspendedAt = this.world.stamp();
+    installation.suspendedBy = installation.account;
+    await this.#announceInstallation(installation, 'suspend');
+  }
+
+  /** Ends a suspension. */
+  async unsuspend(installation: Installation): Promise<void> {
+    installation.suspendedAt = null;
+    installation.suspendedBy = null;
+    await this.#announceInstallation(installation, 'unsuspend');
+  }
+
+  /** Uninstalls: the installation's tokens are no longer valid. */
+  async uninstall(installation: Installation): Promise<void> {
+    await this.#announceInstallation(installation, 'deleted');
+    installation.deleted = true;
+  }
+
+  /** Every check run of a commit in the order of creation. */
+  checkRuns(repository: Repository, sha: string): CheckRun[] {
+    return this.world.checkRuns.filter((run) => run.repositoryId === repository.id && run.headSha === sha);
+  }
+
+  /** The run that decides a required check of a name: the newest created (facts/github.md §1). */
+  governing(repository: Repository, sha: string, name: string, app: App | null = null): CheckRun | null {
+    return governingRun(this.world, repository, sha, name, app?.id ?? null);
+  }
+
+  /** Whether branch protection with this check required, pinned to the app, lets the pull request merge (§3). */
+  mergeable(pull: Pull, requiredCheck: string, app: App | null = null): boolean {
+    const run = this.governing(pull.repository, pull.head.sha, requiredCheck, app);
+    if (run === null || run.status !== 'completed') return false;
+    return ['success', 'skipped', 'neutral'].includes(run.conclusion ?? '');
+  }
+
+  /** Comments of a pull request in order. */
+  comments(pull: Pull): IssueComment[] {
+    const { id } = pull.repository;
+    return this.world.comments.filter((c) => c.repositoryId === id && c.number === pull.number && !c.deleted);
+  }
+
+  /** Someone edits a comment. */
+  editComment(pull: Pull, comment: IssueComment, body: string, by: User = comment.author): Promise<void> {
+    return editComment(pull, comment, body, by);
+  }
+
+  /** Someone deletes a comment. */
+  deleteComment(pull: Pull, comment: IssueComment, by: User = comment.author): Promise<void> {
+    return deleteComment(pull, comment, by);
+  }
+
+  /** Someone presses "Re-run" on a check run; only its app hears of it (facts/github.md §1). */
+  async rerequest(repository: Repository, run: CheckRun, by: User): Promise<void> {
+    run.suite.status = 'queued';
+    run.suite.conclusion = null;
+    await announceCheck(this.world, repository, run, 'rerequested', by);
+  }
+
+  /** Someone presses a button of a check run. */
+  async pressButton(repository: Repository, run: CheckRun, identifier: string, by: User): Promise<void> {
+    if (!run.actions.some((action) => action.identifier === identifier))
+      throw new Error(`check run ${run.id} has no button ${identifier}`);
+    const more = { requested_action: { identifier } };
+    await announceCheck(this.world, repository, run, 'requested_action', by, more);
+  }
+
+  /** How often an operation was called, or all that create content. */
+  count(operation: OperationId | 'git' | 'content'): number {
+    return this.requests.filter((one) =>
+      operation === 'content' ? one.content : one.operation === operation,
+    ).length;
+  }
+
+  /** Moves this GitHub's clock: tokens expire, deliveries are forgotten. */
+  advance(milliseconds: number): void {
+    this.world.advance(milliseconds);
+  }
+
+  /** Resolves when no delivery, propagation or job is under way; fails after `timeout` milliseconds (30,000). */
+  async idle(timeout = 30_000): Promise<void> {
+    const end = Date.now() + timeout;
+    while (this.world.pending.size > 0) {
+      if (Date.now() > end) throw new Error(`${this.world.pending.size} things are still under way`);
+      await Promise.race([
+        Promise.allSettled([...this.world.pending]),
+        new Promise((resolve) => setTimeout(resolve, 100)),
+      ]);
+    }
+  }
+
+  /** Ends deliveries and jobs, closes the port and removes the repositories. */
+  async close(): Promise<void> {
+    this.webhooks.stop();
+    await this.idle().catch(() => {});
+    this.#server?.closeAllConnections();
+    await new Promise((resolve) => (this.#server === null ? resolve(null) : this.#server.close(resolve)));
+    await rm(this.world.root, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  async #announceInstallation(
+    installation: Installation,
+    action: 'created' | 'deleted' | 'suspend' | 'unsuspend',
+    repositories: readonly Repository[] = [],
+  ): Promise<void> {
+    await this.world.emit({
+      event: 'installation',
+      action,
+      repository: null,
+      sender: installation.account,
+      onlyInstallation: installation,
+      payload: () => ({
+        installation: installationJson(this.world, installation),
+        repositories: repositories.map(repositoryStub),
+        ...(action === 'created' ? { requester: null } : {}),
+      }),
+    });
+  }
+}
+
+/** Starts a sandbox on a free port of 127.0.0.1 with its repositories in a temporary folder; `close()` ends it. */
+export async function startGitHub(options: GitHubOptions = {}): Promise<SandboxGitHub> {
+  const root = await mkdtemp(join(tmpdir(), 'sandbox-github-'));
+  const world = new World(root, options.firstIds ?? {});
+  // The two accounts every GitHub has: deleted people, and the app that workflows act for.
+  world.addUser('ghost', 'User', 10137);
+  const github = new SandboxGitHub(world);
+  await github.listen();
+  return github;
+}
