@@ -191,9 +191,7 @@ export interface GitHubApp {
   >;
   listRepositories(installationId: string): Promise<RepositoryInfo[]>;
   /** Deliveries newest first; a page is at most 100, `cursor` null at the end. */
-  listDeliveries(
-    cursor: string | null,
-  ): Promise<{
+  listDeliveries(cursor: string | null): Promise<{
     readonly deliveries: {
       readonly id: string;
       readonly guid: string;
@@ -257,6 +255,8 @@ export interface GitReader {
     readonly head: string;
     readonly base: string;
     readonly mergeBase: string | null;
+    /** How many commits GitHub counts: the first fetch goes that deep. */
+    readonly commits?: number;
   }): Promise<PullReading>;
   /** Blobs by object id, fetched on demand; missing ones are absent from the map. */
   readBlobs(
@@ -273,6 +273,14 @@ export interface GitReader {
     commit: string,
     path: WirePath,
   ): Promise<Buffer | null>;
-  /** Whether `ancestor` is an ancestor of `commit`; null when git cannot tell. */
+  /** What lies at each path of a commit, by path key; absent ones are not in the map. */
+  readEntries(
+    repository: RepositoryAddress,
+    cloneUrl: string,
+    token: string,
+    commit: string,
+    paths: readonly WirePath[],
+  ): Promise<Map<string, { readonly mode: string; readonly oid: string }>>;
+  /** Whether `ancestor` is an ancestor of `commit` as far as the cache reaches; null when it lacks one of them. */
   isAncestor(repository: RepositoryAddress, ancestor: string, commit: string): Promise<boolean | null>;
 }
