@@ -45,11 +45,11 @@ begin
   return filled;
 end $$;
 --> statement-breakpoint
--- LSE-1. Grants up to cardinality(p_ids) tickets of one repository to one login. Caps are rows or index
+-- LSE-1. Grants up to cardinality(p_ids) tickets of one repository to one runner. Caps are rows or index
 -- entries: a slot row per unit of provider capacity, an entry of lease_berth per unit of the run's
 -- parallelism. Nothing waits for another caller: what is locked is skipped.
 create function lease_tickets(
-  p_login text, p_installation bigint, p_repository bigint, p_run text,
+  p_runner text, p_installation bigint, p_repository bigint, p_run text,
   p_ids text[], p_tokens bytea[], p_sessions text[], p_ttl interval)
 returns table (lease_id text, ticket_id text, grant_no integer, expires_at timestamptz, session_id text)
 language plpgsql set plan_cache_mode = force_generic_plan as $$
@@ -69,7 +69,7 @@ declare
   of_session text;
   full_runs text[] := '{}';
 begin
-  select true, bool_or(l.alone) into busy, stopped from lease l where l.login_id = p_login and l.state = 'live' having count(*) > 0;
+  select true, bool_or(l.alone) into busy, stopped from lease l where l.runner_id = p_runner and l.state = 'live' having count(*) > 0;
   busy := coalesce(busy, false);
   if coalesce(stopped, false) then return; end if;
   <<sources>>
@@ -123,9 +123,9 @@ begin
         full_runs := full_runs || found_ticket.run_id;
         continue;
       end if;
-      insert into lease (id, ticket_id, run_id, installation_id, repository_id, login_id, token_hash, grant_no, generation,
+      insert into lease (id, ticket_id, run_id, installation_id, repository_id, runner_id, token_hash, grant_no, generation,
           berth, provider, slot, session_id, state, alone, granted_at, expires_at)
-        values (p_ids[taken + 1], found_ticket.id, found_ticket.run_id, p_installation, p_repository, p_login, p_tokens[taken + 1],
+        values (p_ids[taken + 1], found_ticket.id, found_ticket.run_id, p_installation, p_repository, p_runner, p_tokens[taken + 1],
           found_ticket.grant_no + 1, found_ticket.generation, berth_no, source.name, slot_no, of_session, 'live',
           found_ticket.suspect, moment, until)
         on conflict (run_id, berth) where state = 'live' do nothing;
@@ -186,7 +186,7 @@ begin
   end if;
   select h.id, h.provider, h.parallel into held
     from ticket h join ticket c on c.id = l.ticket_id
-    where h.run_id = l.run_id and h.state = 'held' and sha256(h.path) = sha256(c.path) and h.block_id = c.block_id limit 1;
+    where h.run_id = l.run_id and h.state = 'held' and sha256(h.path) = sha256(c.path) limit 1;
   -- other content waits for this cell: this one is not wanted again (TKT-3)
   if held.id is not null and p_state = 'pending' then next_state := 'superseded'; end if;
   select k.lane, k.provider, k.run_id, k.state into t from ticket k where k.id = l.ticket_id for update;

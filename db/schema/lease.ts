@@ -13,7 +13,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import { bigintId, bytea, count, moment } from './columns.ts';
 
-/** One grant of one ticket to one login; never revived once it is not `live`. */
+/** One grant of one ticket to one runner; never revived once it is not `live`. */
 export const lease = pgTable(
   'lease',
   {
@@ -22,7 +22,7 @@ export const lease = pgTable(
     runId: text('run_id').notNull(),
     installationId: bigintId('installation_id').notNull(),
     repositoryId: bigintId('repository_id').notNull(),
-    loginId: text('login_id').notNull(),
+    runnerId: text('runner_id').notNull(),
     tokenHash: bytea('token_hash').notNull(),
     grant: integer('grant_no').notNull(),
     /** The run's generation when it was granted; only admit asks for it (CTL-2). */
@@ -49,7 +49,7 @@ export const lease = pgTable(
   },
   (t) => [
     uniqueIndex('lease_berth').on(t.runId, t.berth).where(sql`${t.state} = 'live'`),
-    index('lease_login').on(t.loginId).where(sql`${t.state} = 'live'`),
+    index('lease_runner').on(t.runnerId).where(sql`${t.state} = 'live'`),
     index('lease_over').on(t.endedAt).where(sql`${t.state} <> 'live'`),
   ],
 );

@@ -24,6 +24,8 @@ export const runner = pgTable(
     pool: text().notNull(),
     workflowRun: bigintId('workflow_run'),
     attempt: integer(),
+    /** The job's check run where the token tells it: jobs of one workflow run are different runners. */
+    job: bigintId(),
     version: text().notNull(),
     capacity: integer().notNull(),
     /** Reviewer names it has a key for; null: not told (RUN-9). */

@@ -55,6 +55,8 @@ export const ticket = pgTable(
     reviewers: jsonb().$type<string[]>().notNull(),
     /** Whose slot a lease takes: the provider of the first reviewer, `command` for one that needs none. */
     provider: text().notNull(),
+    /** Providers that can do it, in order: the first reviewer's, then its fallbacks' (POOL-3 re-points along them). */
+    providers: jsonb().$type<string[]>().notNull(),
     /** `review.parallel` of the policy it was cut with (LSE-1). */
     parallel: smallint().notNull(),
     /** Order within the run: the n-th of its block; a given-back one goes to the front (LSE-5). */

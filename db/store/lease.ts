@@ -18,13 +18,13 @@ export interface Granted {
 }
 
 /**
- * LSE-1: grants tickets of one repository to one login, at most as many as ids are given, in one
+ * LSE-1: grants tickets of one repository to one runner, at most as many as ids are given, in one
  * statement and without waiting for anybody. Ids, token hashes and session ids are used in order.
  */
 export async function takeLeases(
   reader: Reader,
   input: {
-    readonly loginId: string;
+    readonly runnerId: string;
     readonly installationId: string;
     readonly repositoryId: string;
     readonly runId: string | null;
@@ -45,7 +45,7 @@ export async function takeLeases(
     name: 'take-leases',
     text: "select * from lease_tickets($1, $2, $3, $4, $5::text[], $6::bytea[], $7::text[], $8 * interval '1 millisecond')",
     values: [
-      input.loginId,
+      input.runnerId,
       input.installationId,
       input.repositoryId,
       input.runId,
@@ -73,7 +73,7 @@ export async function findLease(reader: Reader, id: string): Promise<Lease | nul
 /** What a runner shows to act under a lease (LSE-3). */
 export interface LeaseProof {
   readonly id: string;
-  readonly loginId: string;
+  readonly runnerId: string;
   readonly tokenHash: Buffer;
   readonly grant: number;
 }
@@ -81,7 +81,7 @@ export interface LeaseProof {
 const holds = (proof: LeaseProof) =>
   and(
     eq(lease.id, proof.id),
-    eq(lease.loginId, proof.loginId),
+    eq(lease.runnerId, proof.runnerId),
     eq(lease.tokenHash, proof.tokenHash),
     eq(lease.grant, proof.grant),
     eq(lease.state, 'live'),
@@ -152,12 +152,12 @@ export async function settleLease(tx: Tx, id: string, to: Settlement): Promise<b
   return rows[0]?.done === true;
 }
 
-/** Live leases of a login. */
-export async function listLeasesOfLogin(reader: Reader, loginId: string): Promise<Lease[]> {
+/** Live leases of a runner. */
+export async function listLeasesOfRunner(reader: Reader, runnerId: string): Promise<Lease[]> {
   return reader
     .select()
     .from(lease)
-    .where(and(eq(lease.loginId, loginId), eq(lease.state, 'live')))
+    .where(and(eq(lease.runnerId, runnerId), eq(lease.state, 'live')))
     .orderBy(asc(lease.id));
 }
 
@@ -182,11 +182,11 @@ export async function listExpiredLeases(reader: Reader, limit: number): Promise<
     .limit(limit);
 }
 
-/** Live leases of runners that ended or are not fresh any more and hold nothing fresh, at most `limit` (LSE-6). */
+/** Live leases of runners that ended, at most `limit` (LSE-6). */
 export async function listLeasesOfGoneRunners(reader: Reader, limit: number): Promise<Lease[]> {
   const { rows } = await reader.execute<{ id: string }>(sql`
-    select l.id from lease l join login o on o.id = l.login_id join runner r on r.id = o.runner_id
-    where l.state = 'live' and (r.ended_at is not null or o.revoked_at is not null) limit ${limit}`);
+    select l.id from lease l join runner r on r.id = l.runner_id
+    where l.state = 'live' and r.ended_at is not null limit ${limit}`);
   if (rows.length === 0) return [];
   return reader
     .select()

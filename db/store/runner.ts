@@ -26,26 +26,37 @@ export async function addRunner(
   await tx.insert(runner).values({ ...values, startedAt: sql`cs_now()`, heartbeatAt: sql`cs_now()` });
 }
 
-/** The runner of a workflow run's attempt that has not ended, newest first; null when there is none. */
-export async function findRunnerOfWorkflow(
+/** The runner that a job of a workflow run's attempt is, ended or not; null when it never logged in (RID-1). */
+export async function findRunnerOfJob(
   reader: Reader,
-  repositoryId: string,
-  workflowRun: string,
-  attempt: number,
+  of: {
+    readonly repositoryId: string;
+    readonly workflowRun: string;
+    readonly attempt: number;
+    readonly job: string | null;
+  },
 ): Promise<Runner | null> {
   const [found] = await reader
     .select()
     .from(runner)
     .where(
       and(
-        eq(runner.repositoryId, repositoryId),
-        eq(runner.workflowRun, workflowRun),
-        eq(runner.attempt, attempt),
-        isNull(runner.endedAt),
+        eq(runner.repositoryId, of.repositoryId),
+        eq(runner.workflowRun, of.workflowRun),
+        eq(runner.attempt, of.attempt),
+        of.job === null ? isNull(runner.job) : eq(runner.job, of.job),
       ),
     )
     .limit(1);
   return found ?? null;
+}
+
+/** Revokes the logins of a runner: a new one takes their place (RID-1). */
+export async function revokeLogins(tx: Tx, runnerId: string): Promise<void> {
+  await tx
+    .update(login)
+    .set({ revokedAt: sql`cs_now()` })
+    .where(and(eq(login.runnerId, runnerId), isNull(login.revokedAt)));
 }
 
 /** Adds a login; returns when it expires. */
@@ -102,7 +113,7 @@ export async function touchRunner(tx: Reader, runnerId: string): Promise<void> {
   await tx.update(runner).set({ heartbeatAt: sql`cs_now()` }).where(eq(runner.id, runnerId));
 }
 
-/** Ends the runners of a workflow run (of one attempt when given); returns their logins. */
+/** Ends the runners of a workflow run (of one attempt when given); returns their ids. */
 export async function endRunnersOfWorkflow(
   tx: Tx,
   repositoryId: string,
@@ -121,12 +132,7 @@ export async function endRunnersOfWorkflow(
       ),
     )
     .returning({ id: runner.id });
-  if (ended.length === 0) return [];
-  const logins = await tx
-    .select({ id: login.id })
-    .from(login)
-    .where(sql`${login.runnerId} = any(${sql.param(ended.map((one) => one.id))}::text[])`);
-  return logins.map((one) => one.id);
+  return ended.map((one) => one.id);
 }
 
 /** Runners of a repository that are alive: not ended and heard of within `freshMs`. */

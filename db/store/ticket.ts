@@ -22,6 +22,7 @@ export type NewTicket = Pick<
   | 'spec'
   | 'reviewers'
   | 'provider'
+  | 'providers'
   | 'parallel'
   | 'turn'
 > & { readonly state: 'pending' | 'held' };
@@ -79,6 +80,8 @@ export async function putTickets(tx: Tx, tickets: readonly NewTicket[]): Promise
           state: sql`excluded.state`,
           turn: sql`excluded.turn`,
           spec: sql`excluded.spec`,
+          provider: sql`excluded.provider`,
+          providers: sql`excluded.providers`,
           parallel: sql`excluded.parallel`,
           lane: null,
           leaseId: null,

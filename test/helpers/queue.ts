@@ -132,6 +132,7 @@ export function plainTicket(
     spec: plainSpec(path, provider),
     reviewers: [provider === 'command' ? 'lint' : 'model'],
     provider,
+    providers: [provider],
     parallel: options.parallel ?? 6,
     turn: options.turn ?? 0,
   };
@@ -160,6 +161,7 @@ export async function seedLogin(
       pool: 'p',
       workflowRun: null,
       attempt: null,
+      job: null,
       version: '1',
       capacity: 4,
       keys: null,

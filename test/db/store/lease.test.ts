@@ -36,10 +36,10 @@ afterEach(async () => {
   await db.drop();
 });
 
-async function take(loginId: string, max = 1, ttlMs = 300_000) {
+async function take(runnerId: string, max = 1, ttlMs = 300_000) {
   const ids = Array.from({ length: max }, () => randomBytes(8).toString('hex'));
   return takeLeases(db.database.db, {
-    loginId,
+    runnerId,
     installationId: INSTALLATION,
     repositoryId: REPOSITORY,
     runId: null,
@@ -214,7 +214,7 @@ describe('LSE-3: a lease acts only while it holds', () => {
     return {
       login,
       got: got!,
-      proof: { id: got!.leaseId, loginId: login.id, tokenHash: tokenHash(got!.leaseId), grant: got!.grant },
+      proof: { id: got!.leaseId, runnerId: login.id, tokenHash: tokenHash(got!.leaseId), grant: got!.grant },
     };
   }
 
@@ -223,7 +223,7 @@ describe('LSE-3: a lease acts only while it holds', () => {
     expect(await renewLease(db.database.db, proof, 300_000)).not.toBeNull();
     expect(await renewLease(db.database.db, { ...proof, grant: 2 }, 300_000)).toBeNull();
     expect(await renewLease(db.database.db, { ...proof, tokenHash: tokenHash('x') }, 300_000)).toBeNull();
-    expect(await renewLease(db.database.db, { ...proof, loginId: 'x' }, 300_000)).toBeNull();
+    expect(await renewLease(db.database.db, { ...proof, runnerId: 'x' }, 300_000)).toBeNull();
   });
 
   test('LSE-3: an expired lease is never revived', async () => {
