@@ -1,0 +1,238 @@
+/** A report → Markdown within GitHub's limit of 65,535 bytes (PUB-4, PUB-7). */
+import type { GateDecision } from '../gate/decide.ts';
+import { showPath, type WirePath } from '../path.ts';
+import { Markdown, md } from './markdown.ts';
+import type { BlockLine, FindingLine, Hold, Report } from './report.ts';
+import { capital, count, titleOf } from './title.ts';
+
+/** GitHub's limit for `summary` and for `text`, in bytes of UTF-8. */
+export const LIMIT_BYTES = 65_535;
+
+const MOST = { concerns: 5, blocks: 60, findings: 40, paths: 60 } as const;
+
+const SIGNS: Readonly<Record<GateDecision['conclusion'], string>> = {
+  success: '✅ **Passed**',
+  failure: '❌ **Not passed**',
+  action_required: '✋ **A person has to act**',
+  in_progress: '⏳ **Under way**',
+  queued: '💤 **Draft**',
+};
+
+const VERDICTS: Readonly<Record<BlockLine['verdict'], string>> = {
+  passed: '✅ passed',
+  reviewing: '⏳ under way',
+  blocked: '❌ blocked',
+  held: '✋ held',
+};
+
+/** The summary of a gate's check run. */
+export function renderReport(report: Report): string {
+  const head = Markdown.join([verdictLine(report), holds(report)], '\n\n');
+  const body = Markdown.join(
+    [blocks(report), findings(report), coverage(report), since(report), shared(report), cost(report)],
+    '\n\n',
+  );
+  const foot = ledger(report);
+  const link = Markdown.link(md`the run's page`, report.places.run);
+  const whole = Markdown.join([head, body], '\n\n');
+  const room = LIMIT_BYTES - Buffer.byteLength(foot.text) - 2;
+  return Markdown.join([whole.cut(room, md`… cut here; the rest is on ${link}.`), foot], '\n\n').text;
+}
+
+function verdictLine({ decision }: Report): Markdown {
+  const sign = raw(SIGNS[decision.conclusion]);
+  const advisory = decision.mode === 'advisory' ? md` (advisory: holds nothing)` : md``;
+  return md`${sign}${advisory}: ${titleOf(decision)}.`;
+}
+
+/** Constants of this file are Markdown of ours. */
+function raw(text: string): Markdown {
+  return Markdown.md([text] as unknown as TemplateStringsArray);
+}
+
+function holds(report: Report): Markdown {
+  if (report.holds.length === 0) return md``;
+  return Markdown.table(
+    ['What holds it', 'Concerns', 'What clears it', 'Who may'],
+    report.holds.map((hold) => [
+      md`${Markdown.code(hold.code)} ${capital(hold.what)}${cause(hold)}`,
+      concerns(hold),
+      md`${raw(capital(hold.clears))}${until(hold)}`,
+      md`${hold.who}`,
+    ]),
+  );
+}
+
+function cause(hold: Hold): Markdown {
+  return hold.detail === null ? md`` : md`: ${hold.detail}`;
+}
+
+function until(hold: Hold): Markdown {
+  if (hold.past) return md` (its time is up)`;
+  return hold.untilMs === null ? md`` : md` (until ${clock(hold.untilMs)})`;
+}
+
+function concerns(hold: Hold): Markdown {
+  const shown = hold.concerns.slice(0, MOST.concerns).map((one) => Markdown.code(one));
+  const more = hold.count - shown.length;
+  if (shown.length === 0) return hold.count > 1 ? md`${hold.count}` : md``;
+  return Markdown.join([...shown, ...(more > 0 ? [md`${more} more`] : [])], ', ');
+}
+
+function blocks(report: Report): Markdown {
+  if (report.blocks.length === 0) return md``;
+  const shown = report.blocks.slice(0, MOST.blocks);
+  const table = Markdown.table(
+    ['Block', 'Level', 'Files', 'Verdict', 'Findings'],
+    shown.map((block) => [
+      block.title === null
+        ? Markdown.code(block.id)
+        : md`${Markdown.code(block.id)} ${block.title.slice(0, 80)}`,
+      md`${block.level}`,
+      md`${block.counted} of ${block.files}`,
+      raw(VERDICTS[block.verdict]),
+      findingCell(block),
+    ]),
+  );
+  return Markdown.join([md`#### Blocks`, table, moreOf(report.blocks.length, shown.length, 'block')], '\n\n');
+}
+
+function findingCell(block: BlockLine): Markdown {
+  if (block.blocking + block.other === 0) return md`none`;
+  return Markdown.join(
+    [
+      ...(block.blocking > 0 ? [md`**${block.blocking} blocking**`] : []),
+      ...(block.other > 0 ? [md`${block.other} below the bar`] : []),
+    ],
+    ', ',
+  );
+}
+
+function findings(report: Report): Markdown {
+  const open = report.findings.filter((one) => one.state === 'open' || one.state === 'answered');
+  const folded = report.findings.filter((one) => one.state === 'ungrounded' || one.state === 'dismissed');
+  const shown = open.slice(0, MOST.findings);
+  const parts: Markdown[] = [];
+  if (open.length > 0) {
+    parts.push(
+      Markdown.join(
+        [
+          md`#### Findings`,
+          Markdown.join(
+            shown.map((one) => findingLine(report, one)),
+            '\n',
+          ),
+          moreOf(open.length, shown.length, 'finding'),
+        ],
+        '\n\n',
+      ),
+    );
+  }
+  if (folded.length > 0) {
+    const lines = folded.slice(0, MOST.findings).map((one) => findingLine(report, one));
+    parts.push(
+      Markdown.folded(
+        md`${count(folded.length, 'finding')} without effect (quote not found, or dismissed)`,
+        Markdown.join([Markdown.join(lines, '\n'), moreOf(folded.length, lines.length, 'finding')], '\n\n'),
+      ),
+    );
+  }
+  return Markdown.join(parts, '\n\n');
+}
+
+function findingLine(report: Report, one: FindingLine): Markdown {
+  const bar = one.blocks ? md`**${one.severity}**` : md`${one.severity}`;
+  const state = one.state === 'open' ? md`` : md` (${one.state})`;
+  const title = one.title === null ? md`text erased` : md`${one.title}`;
+  return md`- **F${one.number}** ${bar}${state} ${place(report, one.path, one.line)}: ${title}`;
+}
+
+/** A path with its line, linked to the head on GitHub where its name is text. */
+function place(report: Report, path: WirePath, line: number): Markdown {
+  const label = Markdown.code(`${showPath(path)}:${line}`);
+  if (typeof path !== 'string') return label;
+  const encoded = path.split('/').map(encodeURIComponent).join('/');
+  return Markdown.link(label, `${report.places.repository}/blob/${report.decision.head}/${encoded}#L${line}`);
+}
+
+function coverage(report: Report): Markdown {
+  const { files, counted, unreviewed } = report.decision.counts;
+  if (files === 0) return md``;
+  const line = md`**Coverage** ${counted} of ${count(files, 'changed path')} reviewed${
+    unreviewed > 0 ? md`, ${unreviewed} recorded without review` : md``
+  }.`;
+  const lists = [
+    pathList('Not reviewed yet, or not at all', report.missing),
+    pathList('Recorded without review', report.unreviewed),
+  ];
+  return Markdown.join([line, ...lists], '\n\n');
+}
+
+function pathList(label: string, paths: Report['missing']): Markdown {
+  if (paths.length === 0) return md``;
+  const shown = paths.slice(0, MOST.paths);
+  const lines = shown.map((one) => md`- ${Markdown.code(showPath(one.path))}: ${one.why}`);
+  return Markdown.folded(
+    md`${label} (${paths.length})`,
+    Markdown.join([Markdown.join(lines, '\n'), moreOf(paths.length, shown.length, 'path')], '\n\n'),
+  );
+}
+
+function since(report: Report): Markdown {
+  if (report.since === null) return md``;
+  const { head, conclusion, raised, ended } = report.since;
+  const list = (numbers: readonly number[]) =>
+    Markdown.join(
+      numbers.slice(0, 20).map((number) => md`F${number}`),
+      ', ',
+    );
+  const parts = [
+    ...(ended.length > 0 ? [md`fixed ${list(ended)}`] : []),
+    ...(raised.length > 0 ? [md`new ${list(raised)}`] : []),
+  ];
+  const changed = parts.length === 0 ? md`no finding came or went` : Markdown.join(parts, '; ');
+  return md`**Since ${Markdown.code(head.slice(0, 10))}** (${conclusion.replace('_', ' ')}): ${changed}.`;
+}
+
+function shared(report: Report): Markdown {
+  if (report.shared.length === 0) return md``;
+  const list = report.shared.map((one) => md`pull request ${one.pull} (${one.conclusion.replace('_', ' ')})`);
+  return md`**Same head** ${Markdown.join(list, ', ')}. The check shows the worst of them.`;
+}
+
+function cost(report: Report): Markdown {
+  const { sessions, tokensIn, tokensOut, costMicro, ms } = report.usage;
+  if (sessions === 0) return md``;
+  const tokens = tokensIn + tokensOut === 0 ? md`` : md`, ${tokensIn} tokens in, ${tokensOut} out`;
+  const money = costMicro === 0 ? md`` : md`, ${(costMicro / 1_000_000).toFixed(4)} spent`;
+  return md`**Cost** ${count(sessions, 'session')}${tokens}${money}, ${(ms / 1000).toFixed(1)} s of review.`;
+}
+
+/** What an outsider needs to hold the verdict against the ledger: always there, whatever was cut. */
+function ledger(report: Report): Markdown {
+  const { run, seq, hash, note } = report.published;
+  const label = md`Ledger ${Markdown.code(`${run}:${seq}`)} ${Markdown.code(hash.slice(0, 16))}`;
+  return Markdown.join(
+    [
+      Markdown.folded(label, Markdown.join([md`Head ${Markdown.code(hash)}`, Markdown.fence(note)], '\n\n')),
+      Markdown.link(md`The whole run`, report.places.run),
+    ],
+    '\n\n',
+  );
+}
+
+function moreOf(all: number, shown: number, noun: string): Markdown {
+  return all > shown ? md`… and ${count(all - shown, `more ${noun}`)}.` : md``;
+}
+
+/** Hours and minutes in UTC, with the day. */
+function clock(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/** The signed notes that a summary of ours carries, newest last; what else stands in the text is no note (LED-9). */
+export function notesIn(summary: string): string[] {
+  return [...summary.matchAll(/^```text\n(\S+\/run\/\S+\n\d+\n\S+\n\n\u2014 [^\n]+)\n```$/gm)].map(
+    (match) => `${match[1] ?? ''}\n`,
+  );
+}
