@@ -69,6 +69,9 @@ export type FaultCode =
   | 'installation_gone'
   | 'permissions_missing'
   | 'oidc_unavailable'
+  | 'server_unavailable'
+  | 'server_refused'
+  | 'lock_busy'
   | 'stopping'
   | 'bug';
 
