@@ -3,6 +3,7 @@
  * and a server that could lose acknowledged rows, or a pooler that breaks sessions, is refused.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { DrizzleQueryError } from 'drizzle-orm';
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
 import { Fault } from '../app/errors.ts';
@@ -206,11 +207,16 @@ async function transact<T>(
     await client.query('rollback').catch((lost: Error) => {
       broken ??= lost;
     });
-    throw error;
+    throw withoutParameters(error);
   } finally {
     client.off('error', onError);
     client.release(broken);
   }
+}
+
+/** Drizzle's error quotes every parameter in its message; Postgres's own, its cause, quotes none. */
+function withoutParameters(error: unknown): unknown {
+  return error instanceof DrizzleQueryError && error.cause instanceof Error ? error.cause : error;
 }
 
 async function committed(committing: Promise<pg.QueryResult>, broken: Error | undefined): Promise<void> {

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect } from '../../db/client.ts';
 import { asOwner, type TestDatabase, testDatabase } from '../helpers/database.ts';
@@ -66,6 +67,14 @@ describe('transaction', () => {
       await tx.$client.query('select 1/0').catch(() => {});
     });
     await expect(hidden).rejects.toMatchObject({ code: 'bug' });
+  });
+
+  test('a failed statement leaves with Postgres’s own error, which quotes no parameter', async () => {
+    const failure = await one.database
+      .transaction((tx) => tx.execute(sql`select 1 / length(replace(${'private text'}, 'private text', ''))`))
+      .catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: '22012' });
+    expect(String(failure)).not.toContain('private text');
   });
 
   test('RUN-6: a transaction inside another is nested_unit_of_work, and one after it is not', async () => {

@@ -57,6 +57,7 @@ export class ChainVerifier {
   readonly #chain: ChainIdentity;
   readonly #checkMac: CheckMac;
   readonly #watched: Map<number, Buffer>;
+  readonly #from: number;
   #seq: number;
   #hash: Buffer;
   #kid = '';
@@ -73,7 +74,8 @@ export class ChainVerifier {
   ) {
     this.#chain = chain;
     this.#checkMac = checkMac;
-    this.#seq = from?.seq ?? 0;
+    this.#from = from?.seq ?? 0;
+    this.#seq = this.#from;
     this.#hash = from?.hash ?? chain.genesis;
     this.#watched = new Map();
     for (const head of published) this.#watch(head);
@@ -113,6 +115,9 @@ export class ChainVerifier {
     if (table !== undefined) {
       if (table.seq > this.#seq)
         return this.#fail(this.#seq + 1, 'truncated', `the head tells of ${table.seq} rows`);
+      if (table.seq < this.#from) {
+        return this.#fail(table.seq + 1, 'truncated', `${this.#from} rows were verified before`);
+      }
       const same = this.#seq === 0 ? table.hash === null : table.hash?.equals(this.#hash) === true;
       if (table.seq < this.#seq || !same)
         return this.#fail(this.#seq, 'edited', 'the head is not that of the rows');
