@@ -1,0 +1,180 @@
+/** What we read of GitHub's answers, into port.ts's types. Anyone who controls a pull request controls its texts. */
+import * as z from 'zod';
+import { idSchema } from '../lossless.ts';
+import type { CheckRunInfo, Permission, PullInfo, RepositoryInfo } from '../port.ts';
+
+const actor = z
+  .object({ id: idSchema, login: z.string(), type: z.string().optional() })
+  .nullish()
+  .transform((user) => (user == null || user.login === 'ghost' ? null : user));
+
+/** A repository. */
+export const repositoryShape = z
+  .object({
+    id: idSchema,
+    name: z.string(),
+    owner: z.object({ id: idSchema, login: z.string() }),
+    default_branch: z.string().default(''),
+    private: z.boolean(),
+  })
+  .transform(
+    (r): RepositoryInfo => ({
+      id: r.id,
+      owner: r.owner.login,
+      ownerId: r.owner.id,
+      name: r.name,
+      defaultBranch: r.default_branch,
+      private: r.private,
+    }),
+  );
+
+/** A pull request; `commits` and `changedFiles` are 0 in lists, which do not tell them. */
+export const pullShape = z
+  .object({
+    number: idSchema,
+    state: z.enum(['open', 'closed']),
+    merged: z.boolean().nullish(),
+    merged_at: z.string().nullish(),
+    draft: z.boolean().nullish(),
+    title: z.string(),
+    body: z.string().nullish(),
+    user: actor,
+    head: z.object({
+      sha: z.string(),
+      ref: z.string(),
+      repo: z.object({ id: idSchema, pushed_at: z.string().nullish() }).nullish(),
+    }),
+    base: z.object({ sha: z.string(), ref: z.string() }),
+    commits: z.int().default(0),
+    changed_files: z.int().default(0),
+    updated_at: z.string(),
+  })
+  .transform(
+    (p): PullInfo => ({
+      number: p.number,
+      state: p.state,
+      merged: p.merged === true || p.merged_at != null,
+      draft: p.draft === true,
+      title: p.title,
+      body: p.body ?? '',
+      author: p.user === null ? null : { id: p.user.id, login: p.user.login },
+      head: p.head.sha,
+      headRef: p.head.ref,
+      headRepositoryId: p.head.repo?.id ?? null,
+      baseRef: p.base.ref,
+      base: p.base.sha,
+      commits: p.commits,
+      changedFiles: p.changed_files,
+      updatedAt: p.updated_at,
+      // the head repository's last push: at or after the head's own, so "old" is certain and "new" is not
+      pushedAt: p.head.repo?.pushed_at ?? null,
+    }),
+  );
+
+/** A check run. */
+export const checkRunShape = z
+  .object({
+    id: idSchema,
+    name: z.string(),
+    head_sha: z.string(),
+    external_id: z.string().nullish(),
+    status: z.string(),
+    conclusion: z.string().nullish(),
+    output: z.object({ summary: z.string().nullish(), annotations_count: z.int().default(0) }),
+    app: z.object({ id: idSchema }).nullish(),
+  })
+  .transform(
+    (c): CheckRunInfo => ({
+      id: c.id,
+      name: c.name,
+      headSha: c.head_sha,
+      externalId: c.external_id ?? '',
+      status: c.status,
+      conclusion: c.conclusion ?? null,
+      annotations: c.output.annotations_count,
+      appId: c.app?.id ?? '0',
+      summary: c.output.summary ?? null,
+    }),
+  );
+
+/** A comment of a pull request. */
+export const commentShape = z
+  .object({
+    id: idSchema,
+    user: actor,
+    body: z.string().nullish(),
+    created_at: z.string(),
+    performed_via_github_app: z.object({ id: idSchema }).nullish(),
+  })
+  .transform((c) => ({
+    id: c.id,
+    userId: c.user?.id ?? null,
+    login: c.user?.login ?? null,
+    bot: c.user?.type === 'Bot',
+    body: c.body ?? '',
+    createdAt: c.created_at,
+    appId: c.performed_via_github_app?.id ?? null,
+  }));
+
+const PERMISSIONS: readonly Permission[] = ['admin', 'maintain', 'write', 'triage', 'read', 'none'];
+
+/** A collaborator's permission. A custom role counts as the built-in one it is based on, which `permission` says. */
+export const permissionShape = z
+  .object({ permission: z.string(), role_name: z.string().nullish(), user: actor })
+  .transform((p) => ({
+    permission:
+      PERMISSIONS.find((one) => one === p.role_name) ??
+      PERMISSIONS.find((one) => one === p.permission) ??
+      'none',
+    userId: p.user?.id ?? null,
+  }));
+
+/** A workflow run. */
+export const workflowRunShape = z
+  .object({
+    id: idSchema,
+    status: z.string().nullish(),
+    conclusion: z.string().nullish(),
+    run_attempt: z.int().default(1),
+    display_title: z.string().default(''),
+  })
+  .transform((r) => ({
+    id: r.id,
+    status: r.status ?? '',
+    conclusion: r.conclusion ?? null,
+    attempt: r.run_attempt,
+    title: r.display_title,
+  }));
+
+/** An installation of the App. */
+export const installationShape = z
+  .object({
+    id: idSchema,
+    account: z.object({ id: idSchema, login: z.string().optional(), slug: z.string().optional() }).nullable(),
+    suspended_at: z.string().nullish(),
+    permissions: z.record(z.string(), z.string()).default({}),
+  })
+  .transform((i) => ({
+    id: i.id,
+    accountId: i.account?.id ?? '0',
+    accountLogin: i.account?.login ?? i.account?.slug ?? '',
+    suspended: i.suspended_at != null,
+    permissions: i.permissions,
+  }));
+
+/** A delivery in GitHub's list. */
+export const deliveryShape = z
+  .object({
+    id: idSchema,
+    guid: z.string(),
+    delivered_at: z.string(),
+    status_code: z.int(),
+    event: z.string(),
+  })
+  .transform((d) => ({
+    id: d.id,
+    guid: d.guid,
+    deliveredAt: d.delivered_at,
+    ok: d.status_code >= 200 && d.status_code < 300,
+    event: d.event,
+  }));
