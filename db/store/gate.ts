@@ -1,7 +1,9 @@
 /** The gate's last decision of each run: a projection of `gate.decided` for what reads without the ledger. */
-import { asc, eq, lte, sql } from 'drizzle-orm';
+import { and, asc, eq, inArray, lte, sql } from 'drizzle-orm';
 import type { Reader, Tx } from '../client.ts';
 import { gate } from '../schema/check.ts';
+import { file } from '../schema/run.ts';
+import { ticket } from '../schema/ticket.ts';
 
 /** A decision as projected; times in milliseconds of product time. */
 export interface StoredGate {
@@ -60,4 +62,14 @@ export async function deferGate(reader: Reader, runId: string, againInMs: number
     .update(gate)
     .set({ dueAt: sql`cs_now() + ${againInMs} * interval '1 millisecond'` })
     .where(eq(gate.runId, runId));
+}
+
+/** How many tickets of keys that the present head wants wait or are being worked (a rerun is one of them). */
+export async function countOpenTickets(reader: Reader, runId: string): Promise<number> {
+  const [row] = await reader
+    .select({ n: sql<number>`count(distinct ${ticket.id})::int` })
+    .from(ticket)
+    .innerJoin(file, and(eq(file.runId, ticket.runId), eq(file.key, ticket.key)))
+    .where(and(eq(ticket.runId, runId), inArray(ticket.state, ['pending', 'leased', 'held'])));
+  return row?.n ?? 0;
 }

@@ -43,6 +43,8 @@ export interface GateFacts {
   readonly head: string;
   readonly headAtMs: number;
   readonly draft: boolean;
+  /** The mode known before a policy row says it. */
+  readonly mode: 'enforce' | 'advisory';
   /** Tickets of keys that this head wants, which wait or are being worked. */
   readonly openTickets: number;
   readonly reasons: readonly OperationalReason[];
@@ -117,7 +119,7 @@ export function decideGate(
   const conclusion = facts.draft ? 'queued' : conclude(reasons);
   return {
     head: facts.head,
-    mode: state.policy?.mode ?? 'enforce',
+    mode: state.policy?.mode ?? facts.mode,
     conclusion,
     reasons,
     next: reasons.map((reason) => ({

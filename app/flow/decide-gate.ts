@@ -1,0 +1,185 @@
+/**
+ * Decides the gate of a run and records it (GAT-1…GAT-4, LED-9, LED-10).
+ *
+ * Reads: what judge-run reads, check runs of the run. Writes: `gate.decided` when the verdict's digest
+ * changed, the gate's projection, publish jobs. Calls: GitHub's list of our check runs, before a first
+ * green and outside of any transaction. May fail with: what GitHub and Postgres do (retryable).
+ */
+import { listChecksOfRun } from '../../db/store/check.ts';
+import { deferGate, findGate, listDueGates, putGate } from '../../db/store/gate.ts';
+import { findRepository } from '../../db/store/installation.ts';
+import { addJobs } from '../../db/store/job.ts';
+import { findRun, productNow, type Run } from '../../db/store/run.ts';
+import { FINDINGS_NAME, gateName, publishKey } from '../domain/check.ts';
+import { gateDigest, recordGate } from '../domain/gate/record.ts';
+import { notesIn } from '../domain/summary/render.ts';
+import { Fault } from '../errors.ts';
+import { type RunUnit, withRun } from './append-rows.ts';
+import type { Deps } from './deps.ts';
+import { type Judged, judgeRun } from './judge-run.ts';
+
+/** What to decide. */
+export interface DecideGateInput {
+  readonly run: string;
+}
+
+/** What became of it: the verdict that stands, and whether it was recorded now or before. */
+export type DecideGateOutcome =
+  | { readonly kind: 'decided' | 'unchanged'; readonly conclusion: string; readonly head: string }
+  | { readonly kind: 'over' };
+
+/** A green whose proof was fetched for another head is decided again, this often at most. */
+const MOST_TURNS = 4;
+
+/** Decides the gate of a run. Running it twice records nothing twice. */
+export async function decideGate(deps: Deps, input: DecideGateInput): Promise<DecideGateOutcome> {
+  // outside of the lock first: it warms what is verified, and tells whether a green needs its proof
+  const run = await findRun(deps.database.db, input.run);
+  if (run === null) throw new Fault('run_missing', `there is no run ${input.run}`);
+  let proof = isOver(run) ? null : await proofForGreen(deps, run);
+  for (let turn = 1; turn <= MOST_TURNS; turn++) {
+    const outcome = await withRun(deps, input.run, (unit) => decideLocked(deps, unit, proof));
+    if (outcome.kind !== 'unproved') {
+      deps.log.info({ run: input.run, ...outcome }, 'decide-gate');
+      return outcome;
+    }
+    proof = await fetchProof(deps, outcome.run);
+  }
+  throw new Fault('github_unavailable', 'the head moves faster than its green can be proved', {
+    retryable: true,
+  });
+}
+
+/** Decides again what is due: deadlines pass without an event. Answers how many runs were handed to a job. */
+export async function sweepGates(deps: Deps): Promise<number> {
+  const due = await listDueGates(deps.database.db, 500);
+  for (const runId of due) {
+    await deps.database.transaction(async (tx) => {
+      await addJobs(tx, [{ task: 'decide-gate', payload: { run: runId }, key: `decide-gate:${runId}` }]);
+      // the decision sets its own next time; this one holds if the job dies
+      await deferGate(tx, runId, 5 * 60_000);
+    });
+  }
+  return due.length;
+}
+
+/** Signed heads of a run as GitHub keeps them for us, and the head they were asked for. */
+interface Proof {
+  readonly head: string;
+  readonly notes: readonly string[];
+}
+
+async function proofForGreen(deps: Deps, run: Run): Promise<Proof | null> {
+  const now = await productNow(deps.database.db);
+  const { decision } = await judgeRun(deps, deps.database.db, run, now);
+  return decision.conclusion === 'success' ? fetchProof(deps, run) : null;
+}
+
+/**
+ * LED-9: the newest signed head in our own check runs of this run, on this head and on the one
+ * before it. A cut tail is not visible from inside; GitHub keeps what we published.
+ */
+async function fetchProof(deps: Deps, run: Run): Promise<Proof> {
+  const repository = await findRepository(deps.database.db, run.repositoryId);
+  if (repository === null) throw new Fault('github_not_found', 'the repository is not known any more');
+  const github = await deps.github.installation(run.installationId);
+  const published = await listChecksOfRun(deps.database.db, run.repositoryId, run.id);
+  const before = published
+    .filter((check) => check.sha !== run.toldHead)
+    .sort((a, b) => (b.writtenAtMs ?? 0) - (a.writtenAtMs ?? 0))[0];
+  const notes: string[] = [];
+  for (const sha of [run.toldHead, ...(before === undefined ? [] : [before.sha])]) {
+    for (const check of await github.listCheckRuns(repository, sha)) {
+      if (check.appId !== deps.github.appId) continue;
+      for (const note of notesIn(check.summary ?? '')) if (isOf(note, run)) notes.push(note);
+    }
+  }
+  return { head: run.toldHead, notes };
+}
+
+/** Other runs publish on a shared head too: theirs are theirs to prove. */
+function isOf(note: string, run: Run): boolean {
+  return note.split('\n', 1)[0]?.endsWith(`/run/${run.id}`) === true;
+}
+
+function isOver(run: Run): boolean {
+  return run.status === 'closed' || run.status === 'merged';
+}
+
+type Locked = DecideGateOutcome | { readonly kind: 'unproved'; readonly run: Run };
+
+async function decideLocked(deps: Deps, unit: RunUnit, proof: Proof | null): Promise<Locked> {
+  const { run, tx, now } = unit;
+  if (isOver(run)) {
+    await publish(unit, []);
+    const stood = await findGate(tx, run.id);
+    if (stood !== null && stood.dueAtMs !== null) await putGate(tx, { ...stood, dueAtMs: null });
+    return { kind: 'over' };
+  }
+  let judged = await judgeRun(deps, tx, run, now);
+  if (judged.decision.conclusion === 'success') {
+    if (proof?.head !== run.toldHead) return { kind: 'unproved', run };
+    // in full before the first green of a head; what was published must be a prefix each time
+    const green = judged.state.gates.get(run.toldHead)?.conclusion === 'success';
+    judged = await judgeRun(deps, tx, run, now, { full: !green, published: proof.notes });
+  }
+  const { decision } = judged;
+  const digest = gateDigest(decision);
+  const recorded = record(unit, judged, digest);
+  const stood = await findGate(tx, run.id);
+  const changed = recorded !== null || stood?.digest !== digest;
+  await putGate(tx, {
+    runId: run.id,
+    head: decision.head,
+    conclusion: decision.conclusion,
+    digest,
+    seq: recorded ?? judged.state.gate?.seq ?? unit.head.seq,
+    decidedAtMs: changed ? now.getTime() : (stood?.decidedAtMs ?? now.getTime()),
+    dueAtMs: decision.dueAtMs,
+  });
+  await publish(unit, [gateName(decision.mode), FINDINGS_NAME]);
+  return { kind: changed ? 'decided' : 'unchanged', conclusion: decision.conclusion, head: decision.head };
+}
+
+/**
+ * Appends the verdict when it changed; null when it stands, or when the chain does not verify: what
+ * is broken is evidence, and a row on top of it would prove nothing.
+ */
+function record(unit: RunUnit, judged: Judged, digest: string): number | null {
+  const { state, decision, facts, run } = judged;
+  if (judged.verified === null || state.gate?.digest === digest) return null;
+  return unit.append('gate.decided', {
+    block: null,
+    actor: { kind: 'app', id: 'countersign', via: 'schedule' },
+    cause: { kind: 'schedule', id: `decide-gate:${run.id}`, sha256: null },
+    data: recordGate(state, decision, facts, run.baseRef, unit.now.getTime()),
+  });
+}
+
+/**
+ * Queues every unit that this verdict touches: the names on the present head, gate first, and what
+ * the run published elsewhere (an earlier head, the other mode's name), to be concluded (PUB-2).
+ */
+async function publish(unit: RunUnit, names: readonly string[]): Promise<void> {
+  const { run, tx } = unit;
+  const units = new Map(names.map((name) => [`${run.toldHead} ${name}`, { sha: run.toldHead, name }]));
+  for (const check of await listChecksOfRun(tx, run.repositoryId, run.id)) {
+    const settled =
+      check.state === 'concluded' &&
+      check.written === check.wanted &&
+      (check.conclusion !== 'success' || run.status === 'merged');
+    if (check.sha === run.toldHead ? !names.includes(check.name) || names.length === 0 : !settled)
+      units.set(`${check.sha} ${check.name}`, { sha: check.sha, name: check.name });
+  }
+  for (const { sha, name } of units.values()) {
+    unit.enqueue(
+      'publish-checks',
+      { repository: run.repositoryId, sha, name },
+      {
+        key: publishKey(run.repositoryId, sha, name),
+        // the gate before the findings, a present head before an old one
+        priority: (sha === run.toldHead ? 0 : 4) + (name === FINDINGS_NAME ? 2 : 0),
+      },
+    );
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * Judges a run: verifies its rows, folds them, adds the facts that no row proves, decides. What
+ * decide-gate records and publish-checks shows is this, so that both say the same.
+ *
+ * Reads: ledger, reasons, repository, enrolment, tickets, policy. Writes: nothing. Calls: the signer.
+ * May fail with: what Postgres does.
+ */
+import type { Reader } from '../../db/client.ts';
+import { countOpenTickets } from '../../db/store/gate.ts';
+import { findRepository } from '../../db/store/installation.ts';
+import { loadPolicy } from '../../db/store/policy.ts';
+import { listReasons } from '../../db/store/reason.ts';
+import type { Run } from '../../db/store/run.ts';
+import {
+  decideGate,
+  type GateDecision,
+  type GateFacts,
+  type OperationalReason,
+} from '../domain/gate/decide.ts';
+import { gatePolicyOf } from '../domain/gate/policy.ts';
+import type { VerifiedHead } from '../domain/ledger/chain.ts';
+import { type Policy, parsePolicy } from '../domain/policy.ts';
+import { foldRows } from '../domain/run-state/fold.ts';
+import { emptyState, type RunState } from '../domain/run-state/state.ts';
+import type { UnitDeps } from './append-rows.ts';
+import { type VerifyOptions, verifyRun } from './verify-run.ts';
+
+/** A run as judged at one moment. */
+export interface Judged {
+  readonly run: Run;
+  /** What the verified rows say; empty where they do not verify. */
+  readonly state: RunState;
+  /** Null where none is valid, known, or true to its hash. */
+  readonly policy: Policy | null;
+  readonly facts: GateFacts;
+  readonly decision: GateDecision;
+  /** The head of the chain that was verified; null where it does not verify. */
+  readonly verified: VerifiedHead | null;
+}
+
+/** Judges a run at `now` (product time). `options.full` and `options.published` as LED-9 asks before a green. */
+export async function judgeRun(
+  deps: UnitDeps,
+  reader: Reader,
+  run: Run,
+  now: Date,
+  options: Pick<VerifyOptions, 'full' | 'published'> = {},
+): Promise<Judged> {
+  const { verdict, rows } = await verifyRun(deps, run, { ...options, reader });
+  const intact = verdict.kind === 'intact';
+  const state = intact ? foldRows(rows) : emptyState();
+  const policy = await policyOf(reader, state.policy?.state === 'valid' ? state.policy.hash : null);
+  const facts: GateFacts = {
+    head: run.toldHead,
+    headAtMs: run.headAt.getTime(),
+    draft: run.draft,
+    mode: run.mode,
+    openTickets: await countOpenTickets(reader, run.id),
+    reasons: await operationalReasons(reader, run),
+    ledger: intact
+      ? null
+      : verdict.kind === 'invalid'
+        ? { code: 'ledger_invalid', detail: `row ${verdict.seq}: ${verdict.fault} (${verdict.detail})` }
+        : { code: 'ledger_unverifiable', detail: `row ${verdict.seq} needs key ${verdict.kid}` },
+  };
+  const decision = decideGate(state, policy === null ? null : gatePolicyOf(policy), facts, now.getTime());
+  return { run, state, policy, facts, decision, verified: intact ? verdict.head : null };
+}
+
+/** What steps said of the run, of its repository, and of the person who paused it. */
+async function operationalReasons(reader: Reader, run: Run): Promise<OperationalReason[]> {
+  const reasons: OperationalReason[] = (await listReasons(reader, run.id)).map((reason) => ({
+    code: reason.code,
+    sinceMs: reason.sinceMs,
+    untilMs: reason.dueAtMs,
+    detail: reason.detail,
+  }));
+  const since = run.headAt.getTime();
+  if (run.status === 'paused' || run.status === 'stopped')
+    reasons.push({ code: run.status, sinceMs: since, untilMs: null, detail: null });
+  const cause = (await findRepository(reader, run.repositoryId))?.setupCause ?? null;
+  if (cause !== null && !reasons.some((reason) => reason.code === 'setup_incomplete'))
+    reasons.push({ code: 'setup_incomplete', sinceMs: since, untilMs: null, detail: cause });
+  return reasons;
+}
+
+/** Policies are their hash: one that was parsed is the same for ever. */
+const parsed = new Map<string, Policy>();
+const KEPT = 100;
+
+async function policyOf(reader: Reader, hash: string | null): Promise<Policy | null> {
+  if (hash === null) return null;
+  const known = parsed.get(hash);
+  if (known !== undefined) return known;
+  const bytes = await loadPolicy(reader, hash);
+  if (bytes === null) return null;
+  const reading = parsePolicy(bytes);
+  if (!reading.ok) return null;
+  parsed.set(hash, reading.policy);
+  const oldest = parsed.keys().next().value;
+  if (parsed.size > KEPT && oldest !== undefined) parsed.delete(oldest);
+  return reading.policy;
+}
