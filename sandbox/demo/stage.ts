@@ -1,0 +1,70 @@
+/** The stage of the demo: a local GitHub, a scripted model and the server, all on free ports of this machine. */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RunningServer } from '../../app/server.ts';
+import { startServer } from '../../app/server.ts';
+import { type SandboxGitHub, startGitHub } from '../github.ts';
+import type { App, User } from '../model.ts';
+import { type ScriptedModel, type ScriptRule, startScriptedModel } from './model.ts';
+
+/** Everything that runs; `close` ends it in order. */
+export interface Stage {
+  readonly gh: SandboxGitHub;
+  readonly app: App;
+  readonly model: ScriptedModel;
+  readonly server: RunningServer;
+  readonly owner: User;
+  readonly author: User;
+  close(): Promise<void>;
+}
+
+/** What the scripted model objects to. */
+const rules: ScriptRule[] = [
+  {
+    line: /^\s*return sum - coupon\.cents;/,
+    severity: 'high',
+    lens: 'correctness',
+    title: 'The total can fall below zero',
+    body: 'A coupon worth more than the cart makes the total negative, and the shop pays the customer. Floor it at zero.',
+  },
+];
+
+/** Starts all of it; data lies in `folder`, which is emptied first. */
+export async function setStage(folder: string): Promise<Stage> {
+  await rm(join(folder, 'data'), { recursive: true, force: true });
+  const gh = await startGitHub();
+  const model = await startScriptedModel(rules);
+  const owner = gh.createUser('tea-shop');
+  const author = gh.createUser('maya');
+  const app = gh.createApp({ slug: 'countersign' });
+  const server = await startServer({
+    databaseUrl: null,
+    dataDir: join(folder, 'data'),
+    keys: null,
+    logLevel: 'warn',
+    host: '127.0.0.1',
+    port: 0,
+    publicUrl: null,
+    appId: String(app.id),
+    privateKey: app.privateKey,
+    webhookSecrets: [app.webhookSecret],
+    apiUrl: gh.apiUrl,
+    serverUrl: gh.url,
+    oidcIssuer: gh.oidc.issuer,
+    oidcAudience: null,
+  });
+  gh.deliverTo(app, `${server.url}/api/github/webhooks`);
+  return {
+    gh,
+    app,
+    model,
+    server,
+    owner,
+    author,
+    async close() {
+      await server.close();
+      await model.close();
+      await gh.close();
+    },
+  };
+}
