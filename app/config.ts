@@ -20,9 +20,11 @@ export interface DataConfig {
   readonly databaseUrl: string | null;
   /** Absolute folder for what the server keeps on disk. */
   readonly dataDir: string;
-  /** The ledger's keys: inline JSON or the path of a file; null: `keys.json` in `dataDir`. */
-  readonly keys: { readonly inline: string } | { readonly path: string } | null;
+  /** The ledger's keys: their JSON, or the absolute path of a file; null: `keys.json` in `dataDir`. */
+  readonly keys: string | null;
   readonly logLevel: (typeof LOG_LEVELS)[number];
+  /** Those of the named variables that are set, as they are: what a child process inherits. */
+  readonly inherit: (names: readonly string[]) => Readonly<Record<string, string>>;
 }
 
 /** Everything the server is told from outside. */
@@ -82,10 +84,8 @@ const DATA_DIR: Variable<string> = {
   schema: z.string().transform((path) => resolve(path)),
   accepted: 'the path of a folder',
 };
-const KEYS: Variable<NonNullable<DataConfig['keys']>> = {
-  schema: z
-    .string()
-    .transform((text) => (text.trimStart().startsWith('{') ? { inline: text } : { path: resolve(text) })),
+const KEYS: Variable<string> = {
+  schema: z.string().transform((text) => (text.trimStart().startsWith('{') ? text.trim() : resolve(text))),
   accepted:
     'the path of a key file, or its JSON {"roots": {kid: base64}, "current": kid, "log": {"name", "seed"}}',
 };
@@ -128,6 +128,15 @@ class Reader {
   /** A set variable that is empty counts as not set, as most shells and compose files mean it. */
   has(name: string): boolean {
     return (this.#env[name] ?? '') !== '';
+  }
+
+  /** Those of some variables that are set, as they are. */
+  pick(names: readonly string[]): Readonly<Record<string, string>> {
+    const set = names.flatMap((name) => {
+      const value = this.#env[name];
+      return value === undefined || value === '' ? [] : [[name, value] as const];
+    });
+    return Object.freeze(Object.fromEntries(set));
   }
 
   optional<T>(name: string, variable: Variable<T>): T | null {
@@ -198,6 +207,7 @@ function readData(reader: Reader): DataConfig {
     dataDir: reader.optional('COUNTERSIGN_DATA_DIR', DATA_DIR) ?? resolve('.countersign'),
     keys: reader.optional('COUNTERSIGN_KEYS', KEYS),
     logLevel: reader.optional('LOG_LEVEL', LOG_LEVEL) ?? 'info',
+    inherit: (names) => reader.pick(names),
   };
 }
 

@@ -33,6 +33,7 @@ describe('loadConfig', () => {
       dataDir: resolve('.countersign'),
       keys: null,
       logLevel: 'info',
+      inherit: expect.any(Function),
       host: '127.0.0.1',
       port: 3000,
       publicUrl: null,
@@ -118,9 +119,14 @@ describe('loadConfig', () => {
     });
   });
 
+  it('gives a child process the named variables that are set, and no others', () => {
+    const { inherit } = loadConfig({ ...good, PATH: '/bin', NO_PROXY: '' });
+    expect(inherit(['PATH', 'NO_PROXY', 'HTTP_PROXY'])).toEqual({ PATH: '/bin' });
+  });
+
   it('reads keys as a path or inline, and the data part alone', () => {
-    expect(loadDataConfig({ COUNTERSIGN_KEYS: 'keys.json' }).keys).toEqual({ path: resolve('keys.json') });
-    expect(loadDataConfig({ COUNTERSIGN_KEYS: ' {"roots":{}}' }).keys).toEqual({ inline: ' {"roots":{}}' });
+    expect(loadDataConfig({ COUNTERSIGN_KEYS: 'keys.json' }).keys).toBe(resolve('keys.json'));
+    expect(loadDataConfig({ COUNTERSIGN_KEYS: ' {"roots":{}}' }).keys).toBe('{"roots":{}}');
     expect(() => loadDataConfig({ LOG_LEVEL: 'loud' })).toThrow(Fault);
   });
 });
