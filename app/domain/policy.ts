@@ -2,7 +2,6 @@
  * The policy of a base branch, from its bytes (POL-1, RUN-8). What comes out is complete: every
  * default is filled, every name it mentions exists, and everything in it works in this version.
  */
-import { createHash } from 'node:crypto';
 import { crossCheck, type PolicyNote } from './policy/cross-check.ts';
 import { explainIssue, type PolicyError } from './policy/explain.ts';
 import { readYaml } from './policy/read-yaml.ts';
@@ -72,11 +71,6 @@ function complete(file: PolicyFile): Policy {
     },
     highest: named[0] ?? 'L3',
   };
-}
-
-/** The hash under which a policy's bytes are stored and named in rows (RUN-8): SHA-256, hex. */
-export function policyHash(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex');
 }
 
 /** Every reviewer that a session of these may fall back to, in order, none of themselves (REV-1). */
