@@ -21,21 +21,29 @@
  *
  * The product is configured with gh.apiUrl (REST), gh.url (git and pages), gh.oidc.issuer.
  */
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ACTIONS_APP_ID } from './actions/records.ts';
+import { Actions } from './actions/service.ts';
 import type { FileChanges } from './git/repository.ts';
 import { Faults } from './http/faults.ts';
 import { Limits, type RequestRecord } from './http/limits.ts';
 import { API_PREFIX, startServer } from './http/server.ts';
-import type { App, CheckRun, Installation, IssueComment, Permissions, Role, User } from './model.ts';
+import {
+  type AppOptions,
+  announceInstallation,
+  changeRepositories,
+  install,
+  registerApp,
+} from './installations.ts';
+import type { App, CheckRun, Installation, IssueComment, Role, User } from './model.ts';
+import { OidcIssuer } from './oidc.ts';
 import type { OperationId } from './operations.ts';
 import type { Pull } from './pull.ts';
-import { installationJson } from './render/accounts.ts';
-import { repositoryStub } from './render/repositories.ts';
 import { Repository } from './repository.ts';
+import { actionsHandlers } from './rest/actions.ts';
 import { appHandlers } from './rest/apps.ts';
 import { announceCheck } from './rest/check-events.ts';
 import { governingRun } from './rest/check-runs.ts';
@@ -46,26 +54,6 @@ import { pullHandlers } from './rest/pulls.ts';
 import { repoHandlers } from './rest/repos.ts';
 import { Webhooks } from './webhooks.ts';
 import { type IdKind, World } from './world.ts';
-
-/** What an app like ours asks for (facts/github.md §10). */
-export const DEFAULT_PERMISSIONS: Permissions = {
-  actions: 'write',
-  checks: 'write',
-  contents: 'read',
-  issues: 'write',
-  metadata: 'read',
-  pull_requests: 'write',
-};
-
-/** What it subscribes to; check_run, check_suite and installation events come by themselves. */
-export const DEFAULT_EVENTS: readonly string[] = [
-  'issue_comment',
-  'pull_request',
-  'push',
-  'repository',
-  'workflow_job',
-  'workflow_run',
-];
 
 /** Settings of a sandbox. */
 export interface GitHubOptions {
@@ -92,11 +80,15 @@ export class SandboxGitHub {
   readonly limits = new Limits();
   /** Every REST and git request with its status and time; benches count them. */
   readonly requests: RequestRecord[] = [];
+  readonly oidc: OidcIssuer;
+  readonly actions: Actions;
   #server: Server | null = null;
 
   constructor(world: World) {
     this.world = world;
     this.webhooks = new Webhooks(world);
+    this.oidc = new OidcIssuer(world);
+    this.actions = new Actions(world, this.oidc);
     world.emit = (emission) => this.webhooks.emit(emission);
   }
 
@@ -124,8 +116,9 @@ export class SandboxGitHub {
       ...pullHandlers,
       ...issueHandlers,
       ...checkHandlers,
+      ...actionsHandlers(this.actions),
     };
-    const other = async () => undefined;
+    const other = (request: IncomingMessage, url: URL) => this.oidc.serve(request, url);
     const { server, url } = await startServer({ world, handlers, faults, limits, requests, other });
     this.#server = server;
     world.url = url;
@@ -143,35 +136,8 @@ export class SandboxGitHub {
   }
 
   /** Registers an app with a fresh key and webhook secret. */
-  createApp(
-    options: { slug?: string; owner?: User; permissions?: Permissions; events?: readonly string[] } = {},
-  ): App {
-    const { world } = this;
-    const { privateKey, publicKey } = generateKeyPairSync('rsa', {
-      modulusLength: 2048,
-      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-      publicKeyEncoding: { type: 'spki', format: 'pem' },
-    });
-    const slug = options.slug ?? 'countersign';
-    const id = world.id('app');
-    const app: App = {
-      id,
-      slug,
-      name: slug,
-      clientId: `Iv23li${randomBytes(7).toString('hex')}`,
-      owner: options.owner ?? world.userByLogin('app-owner') ?? world.addUser('app-owner', 'User'),
-      bot: world.addUser(`${slug}[bot]`, 'Bot'),
-      privateKey,
-      publicKey,
-      hookId: world.id('hook'),
-      webhookUrl: null,
-      webhookSecret: randomBytes(20).toString('hex'),
-      permissions: options.permissions ?? DEFAULT_PERMISSIONS,
-      events: options.events ?? DEFAULT_EVENTS,
-      createdAt: world.stamp(),
-    };
-    world.apps.push(app);
-    return app;
+  createApp(options: AppOptions = {}): App {
+    return registerApp(this.world, options);
   }
 
   /** Sets where an app's webhooks go, optionally with another secret; null sends none. */
@@ -197,45 +163,37 @@ export class SandboxGitHub {
   }
 
   /** Installs an app on repositories of one owner, or on all of an account's; sends `installation.created`. */
-  async installApp(app: App, ...on: [User] | [Repository, ...Repository[]]): Promise<Installation> {
-    const { world } = this;
+  installApp(app: App, ...on: [User] | [Repository, ...Repository[]]): Promise<Installation> {
     const repositories = on.filter((one) => one instanceof Repository);
-    const account = repositories[0]?.owner ?? (on[0] as User);
-    const installation: Installation = {
-      id: world.id('installation'),
-      app,
-      account,
-      permissions: { metadata: 'read', ...app.permissions },
-      events: app.events,
-      repositoryIds: repositories.length === 0 ? null : new Set(repositories.map((one) => one.id)),
-      suspendedAt: null,
-      suspendedBy: null,
-      deleted: false,
-      createdAt: world.stamp(),
-      updatedAt: world.stamp(),
-    };
-    world.installations.push(installation);
-    await this.#announceInstallation(installation, 'created', repositories);
-    return installation;
+    return install(this.world, app, repositories[0]?.owner ?? (on[0] as User), repositories);
+  }
+
+  /** Adds repositories to an installation, or removes them. */
+  changeRepositories(
+    installation: Installation,
+    action: 'added' | 'removed',
+    ...repositories: Repository[]
+  ): Promise<void> {
+    return changeRepositories(this.world, installation, action, repositories);
   }
 
   /** Suspends an installation: no events, 403 for its tokens. */
   async suspend(installation: Installation): Promise<void> {
     installation.suspendedAt = this.world.stamp();
     installation.suspendedBy = installation.account;
-    await this.#announceInstallation(installation, 'suspend');
+    await announceInstallation(this.world, installation, 'suspend');
   }
 
   /** Ends a suspension. */
   async unsuspend(installation: Installation): Promise<void> {
     installation.suspendedAt = null;
     installation.suspendedBy = null;
-    await this.#announceInstallation(installation, 'unsuspend');
+    await announceInstallation(this.world, installation, 'unsuspend');
   }
 
   /** Uninstalls: the installation's tokens are no longer valid. */
   async uninstall(installation: Installation): Promise<void> {
-    await this.#announceInstallation(installation, 'deleted');
+    await announceInstallation(this.world, installation, 'deleted');
     installation.deleted = true;
   }
 
@@ -314,29 +272,11 @@ export class SandboxGitHub {
   /** Ends deliveries and jobs, closes the port and removes the repositories. */
   async close(): Promise<void> {
     this.webhooks.stop();
+    this.actions.stop();
     await this.idle().catch(() => {});
     this.#server?.closeAllConnections();
     await new Promise((resolve) => (this.#server === null ? resolve(null) : this.#server.close(resolve)));
     await rm(this.world.root, { recursive: true, force: true, maxRetries: 3 });
-  }
-
-  async #announceInstallation(
-    installation: Installation,
-    action: 'created' | 'deleted' | 'suspend' | 'unsuspend',
-    repositories: readonly Repository[] = [],
-  ): Promise<void> {
-    await this.world.emit({
-      event: 'installation',
-      action,
-      repository: null,
-      sender: installation.account,
-      onlyInstallation: installation,
-      payload: () => ({
-        installation: installationJson(this.world, installation),
-        repositories: repositories.map(repositoryStub),
-        ...(action === 'created' ? { requester: null } : {}),
-      }),
-    });
   }
 }
 
@@ -346,6 +286,13 @@ export async function startGitHub(options: GitHubOptions = {}): Promise<SandboxG
   const world = new World(root, options.firstIds ?? {});
   // The two accounts every GitHub has: deleted people, and the app that workflows act for.
   world.addUser('ghost', 'User', 10137);
+  registerApp(world, {
+    slug: 'github-actions',
+    id: ACTIONS_APP_ID,
+    botId: 41_898_282,
+    permissions: {},
+    events: [],
+  });
   const github = new SandboxGitHub(world);
   await github.listen();
   return github;

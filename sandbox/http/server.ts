@@ -17,7 +17,7 @@ export const API_PREFIX = '/api/v3';
 /** What the server is put together from. */
 export interface ServerParts {
   readonly world: World;
-  readonly handlers: Readonly<Partial<Record<OperationId, Handler>>>;
+  readonly handlers: Readonly<Record<OperationId, Handler>>;
   readonly faults: Faults;
   readonly limits: Limits;
   readonly requests: RequestRecord[];
@@ -122,9 +122,7 @@ async function rest(
 /** Runs a handler and holds its answer against GitHub's description. */
 async function perform(parts: ServerParts, call: Call): Promise<Answer> {
   const { world, handlers } = parts;
-  const handler = handlers[call.operation];
-  if (handler === undefined) throw new Refused(501, `${call.operation} is not served`);
-  const answer = await handler(call);
+  const answer = await handlers[call.operation](call);
   if (answer.raw !== undefined) return answer;
   const faults = checkAnswer(call.operation, answer.status, answer.body);
   if (faults.length === 0) return answer;

@@ -1,5 +1,5 @@
 import { Refused } from '../http/call.ts';
-import type { Annotation, App, CheckAction, CheckRun, Json } from '../model.ts';
+import type { Annotation, App, CheckAction, CheckRun, CheckSuite, Json } from '../model.ts';
 import type { Repository } from '../repository.ts';
 import type { World } from '../world.ts';
 import { announceCheck } from './check-events.ts';
@@ -52,8 +52,9 @@ export async function createCheckRun(
   app: App,
   sha: string,
   body: Json,
+  ownSuite?: CheckSuite,
 ): Promise<CheckRun> {
-  const { suite } = suiteOf(world, repository, app, sha, branchOf(repository, sha), null);
+  const suite = ownSuite ?? suiteOf(world, repository, app, sha, branchOf(repository, sha), null).suite;
   const run: CheckRun = {
     id: world.id('checkRun'),
     app,
@@ -82,7 +83,7 @@ export async function createCheckRun(
 }
 
 /** Changes a check run: annotations append, an old completed_at stays unless resent (facts/github.md §1). */
-export async function applyCheck(
+export async function setCheck(
   world: World,
   repository: Repository,
   run: CheckRun,

@@ -11,7 +11,7 @@ import type { App, CheckRun } from '../model.ts';
 import type { OperationId } from '../operations.ts';
 import { checkRunJson, suiteJson } from '../render/checks.ts';
 import { announceCheck } from './check-events.ts';
-import { applyCheck, checkOutput, createCheckRun } from './check-runs.ts';
+import { checkOutput, createCheckRun, setCheck } from './check-runs.ts';
 import { commitOf } from './repos.ts';
 
 /** Check runs and suites (facts/github.md §1, §2). */
@@ -40,7 +40,7 @@ export const checkHandlers = {
         `Invalid app_id \`${app.id}\` - check run can only be modified by the GitHub App that created it.`,
       );
     checkOutput(body, run);
-    await applyCheck(world, repository, run, body);
+    await setCheck(world, repository, run, body);
     return { status: 200, body: checkRunJson(world, repository, run) };
   },
 

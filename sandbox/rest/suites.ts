@@ -17,6 +17,18 @@ export function suiteOf(
     (suite) => suite.app === app && suite.repositoryId === repository.id && suite.headSha === headSha,
   );
   if (known !== undefined) return { suite: known, created: false };
+  return { suite: newSuite(world, repository, app, headSha, branch, before), created: true };
+}
+
+/** A new suite, whatever suites the commit has. */
+export function newSuite(
+  world: World,
+  repository: Repository,
+  app: App,
+  headSha: string,
+  branch: string | null,
+  before: string | null,
+): CheckSuite {
   const suite: CheckSuite = {
     id: world.id('suite'),
     app,
@@ -30,7 +42,7 @@ export function suiteOf(
     updatedAt: world.stamp(),
   };
   world.suites.push(suite);
-  return { suite, created: true };
+  return suite;
 }
 
 /** After a push: `check_suite.requested` to every app with checks:write (facts/github.md §2). */
@@ -49,7 +61,7 @@ export async function requestSuites(
   }
 }
 
-/** Sends a `check_suite` event to the suite's own app. */
+/** Sends a `check_suite` event: completed to all that may read checks, the others to the suite's own app. */
 export async function announceSuite(
   world: World,
   repository: Repository,
@@ -62,7 +74,7 @@ export async function announceSuite(
     action,
     repository,
     sender,
-    onlyApp: suite.app,
+    ...(action === 'completed' ? {} : { onlyApp: suite.app }),
     payload: async () => ({
       check_suite: {
         ...simpleSuiteJson(world, repository, suite),

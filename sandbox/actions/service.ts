@@ -1,0 +1,266 @@
+import type { User } from '../model.ts';
+import type { OidcIssuer } from '../oidc.ts';
+import { userJson } from '../render/accounts.ts';
+import { repositoryJson } from '../render/repositories.ts';
+import type { Repository } from '../repository.ts';
+import { setCheck } from '../rest/check-runs.ts';
+import type { World } from '../world.ts';
+import { runContexts } from './contexts.ts';
+import { BadExpression, condition, interpolate, type Scope, type Value } from './expressions.ts';
+import { executeJob } from './job.ts';
+import { cancelProcess, killGroup } from './process.ts';
+import { announceJob, announceRun, createJob, newRun } from './records.ts';
+import type { Job, RunConclusion, WorkflowFile, WorkflowRun } from './run.ts';
+import { BadWorkflow, parseWorkflow, type Workflow, workflowName } from './workflow.ts';
+
+/** What happens to the next runs instead of the usual: tests set it with `disturb`. */
+export interface RunDisturbance {
+  /** never: the job stays queued; startup_failure: no job comes; blocked: an actor rule fails the run; late: waits. */
+  readonly kind: 'never' | 'startup_failure' | 'blocked' | 'late';
+  /** How many runs; default 1. */
+  readonly times?: number;
+  /** Milliseconds for `late`. */
+  readonly delay?: number;
+}
+
+/** Workflow runs: started, run for real, cancelled, lost. Concurrency groups as GitHub keeps them. */
+export class Actions {
+  readonly world: World;
+  readonly oidc: OidcIssuer;
+  readonly #files: WorkflowFile[] = [];
+  readonly #numbers = new Map<number, number>();
+  readonly #disturbances: { kind: RunDisturbance['kind']; left: number; delay: number }[] = [];
+  readonly #plans = new WeakMap<WorkflowRun, { workflow: Workflow; payload: Value }>();
+
+  constructor(world: World, oidc: OidcIssuer) {
+    this.world = world;
+    this.oidc = oidc;
+  }
+
+  /** Every run, in the order of creation. */
+  get runs(): readonly WorkflowRun[] {
+    return this.world.workflowRuns;
+  }
+
+  /** Makes the next runs go wrong. */
+  disturb(options: RunDisturbance): void {
+    this.#disturbances.push({ kind: options.kind, left: options.times ?? 1, delay: options.delay ?? 0 });
+  }
+
+  /** The registered file with an id or file name; null when the default branch lacks it (facts/github.md §7). */
+  async file(repository: Repository, idOrName: string): Promise<WorkflowFile | null> {
+    const known = this.#files.find(
+      (one) => one.repositoryId === repository.id && String(one.id) === idOrName,
+    );
+    const path = known?.path ?? `.github/workflows/${idOrName.replace(/^\.github\/workflows\//, '')}`;
+    const text = await this.read(repository, await repository.tip(), path);
+    if (text === null) return null;
+    const same = this.#files.find((one) => one.repositoryId === repository.id && one.path === path);
+    if (same !== undefined) return same;
+    const file: WorkflowFile = {
+      id: this.world.id('workflow'),
+      repositoryId: repository.id,
+      path,
+      name: workflowName(text, path),
+      createdAt: this.world.stamp(),
+    };
+    this.#files.push(file);
+    return file;
+  }
+
+  /** A file's text at a commit, or null. */
+  async read(repository: Repository, commit: string, path: string): Promise<string | null> {
+    return repository.git.run(['cat-file', 'blob', `${commit}:${path}`]).then(
+      (bytes) => bytes.toString(),
+      () => null,
+    );
+  }
+
+  /** Starts a dispatched run: the file at `ref` runs, on the last commit of it (facts/github.md §7). */
+  async start(init: {
+    repository: Repository;
+    file: WorkflowFile;
+    text: string;
+    ref: string;
+    sha: string;
+    actor: User;
+    inputs: Readonly<Record<string, string>>;
+  }): Promise<WorkflowRun> {
+    const { world } = this;
+    const { repository, file, ref, sha, actor, inputs } = init;
+    const number = (this.#numbers.get(file.id) ?? 0) + 1;
+    this.#numbers.set(file.id, number);
+    const run = newRun(world, { repository, file, ref, sha, actor, inputs, number });
+    world.workflowRuns.push(run);
+    const payload = {
+      inputs,
+      ref,
+      repository: repositoryJson(world, repository),
+      sender: userJson(world, actor),
+      workflow: file.path,
+    } as unknown as Value;
+    await this.#prepare(run, init.text, payload);
+    await announceRun(run, 'requested');
+    world.background(`run ${run.id}`, () => this.#begin(run));
+    return run;
+  }
+
+  /** Cancels: 7.5 s after SIGINT comes SIGTERM, 2.5 s later the kill; `force` passes over always() (§8). */
+  async cancel(run: WorkflowRun, force: boolean): Promise<void> {
+    run.cancelled = force ? 'forced' : run.cancelled === 'forced' ? 'forced' : 'asked';
+    const running = run.jobs.filter((job) => job.process !== null);
+    for (const job of running) {
+      const child = job.process;
+      if (child !== null) this.world.background('cancel', () => cancelProcess(child));
+    }
+    if (run.status === 'queued' || run.status === 'pending') await this.#finish(run, 'cancelled');
+  }
+
+  /** The runner is gone (kill -9): nothing more is heard, GitHub shows the run in progress until `reportLost`. */
+  lose(run: WorkflowRun): void {
+    run.lost = true;
+    for (const job of run.jobs) if (job.process !== null) killGroup(job.process);
+  }
+
+  /** GitHub notices that the runner is lost: the job failed. */
+  async reportLost(run: WorkflowRun): Promise<void> {
+    for (const job of run.jobs) if (job.status !== 'completed') await this.#endJob(run, job, 'failure');
+    await this.#finish(run, 'failure');
+  }
+
+  /** Re-run: same id, commit and inputs, the next attempt; `requested` is not sent again (facts/github.md §8). */
+  async rerun(run: WorkflowRun): Promise<void> {
+    if (run.status !== 'completed') throw new Error(`run ${run.id} has not ended`);
+    run.attempt++;
+    run.status = 'queued';
+    run.conclusion = null;
+    run.cancelled = 'no';
+    run.lost = false;
+    run.jobs = [];
+    run.startedAt = this.world.stamp();
+    this.world.background(`run ${run.id}`, () => this.#begin(run));
+  }
+
+  /** Kills everything that runs: the sandbox is closing. */
+  stop(): void {
+    for (const run of this.runs) {
+      if (run.status === 'completed') continue;
+      run.cancelled = 'forced';
+      this.lose(run);
+    }
+  }
+
+  async #prepare(run: WorkflowRun, text: string, payload: Value): Promise<void> {
+    try {
+      const workflow = parseWorkflow(text, run.workflow.path);
+      const scope: Scope = { status: 'success', contexts: runContexts(run, payload) };
+      if (workflow.runName !== null) run.displayTitle = interpolate(workflow.runName, scope);
+      if (workflow.concurrency !== null)
+        run.group = interpolate(workflow.concurrency.group, scope).toLowerCase();
+      this.#plans.set(run, { workflow, payload });
+    } catch (error) {
+      if (!(error instanceof BadWorkflow) && !(error instanceof BadExpression)) throw error;
+      run.failure = error.message;
+    }
+  }
+
+  async #begin(run: WorkflowRun): Promise<void> {
+    const plan = this.#plans.get(run);
+    const disturbance = this.#disturbances.find((one) => one.left > 0);
+    if (disturbance !== undefined) disturbance.left--;
+    if (disturbance?.kind === 'blocked')
+      run.failure = "Event 'workflow_dispatch' is not allowed for this actor";
+    if (plan === undefined || disturbance?.kind === 'startup_failure' || disturbance?.kind === 'blocked') {
+      run.failure ??= 'startup failure';
+      return this.#finish(run, disturbance?.kind === 'blocked' ? 'failure' : 'startup_failure');
+    }
+    if (await this.#queueInGroup(run, plan.workflow.concurrency?.cancelInProgress === true)) return;
+    if (disturbance?.kind === 'late') await new Promise((resolve) => setTimeout(resolve, disturbance.delay));
+    await this.#runJobs(run, plan.workflow, plan.payload, disturbance?.kind === 'never');
+  }
+
+  /** One running and one pending run a group; a newer pending one replaces, that is cancels, the older (§8). */
+  async #queueInGroup(run: WorkflowRun, cancelInProgress: boolean): Promise<boolean> {
+    if (run.group === null) return false;
+    const others = this.runs.filter(
+      (one) =>
+        one !== run &&
+        one.repository === run.repository &&
+        one.group === run.group &&
+        one.status !== 'completed',
+    );
+    const active = others.filter((one) => one.status !== 'pending' && one.id < run.id);
+    if (active.length === 0) return false;
+    for (const one of others) if (one.status === 'pending') await this.cancel(one, false);
+    if (cancelInProgress) for (const one of active) await this.cancel(one, false);
+    run.status = 'pending';
+    return true;
+  }
+
+  async #runJobs(run: WorkflowRun, workflow: Workflow, payload: Value, never: boolean): Promise<void> {
+    if (run.cancelled !== 'no') return this.#finish(run, 'cancelled');
+    const ended = new Map<string, RunConclusion>();
+    const waiting = [...workflow.jobs];
+    while (waiting.length > 0) {
+      const index = waiting.findIndex((one) => one.needs.every((need) => ended.has(need)));
+      const [definition] = waiting.splice(Math.max(index, 0), 1);
+      if (definition === undefined) break;
+      const failed = definition.needs.some((need) => ended.get(need) !== 'success');
+      const scope: Scope = { status: failed ? 'failure' : 'success', contexts: runContexts(run, payload) };
+      const job = await createJob(run, definition, interpolate(definition.name, scope));
+      if (never) return;
+      if (run.cancelled !== 'no' || !condition(definition.if, scope)) {
+        await this.#endJob(run, job, run.cancelled === 'no' ? 'skipped' : 'cancelled');
+        ended.set(definition.id, job.conclusion ?? 'skipped');
+        continue;
+      }
+      await this.#startJob(run, job);
+      const conclusion = await executeJob(this.world, this.oidc, run, job, workflow, definition, payload);
+      if (run.lost) return;
+      await this.#endJob(run, job, conclusion);
+      ended.set(definition.id, conclusion);
+    }
+    const all = [...ended.values()];
+    const conclusion = run.cancelled !== 'no' ? 'cancelled' : all.includes('failure') ? 'failure' : 'success';
+    await this.#finish(run, conclusion);
+  }
+
+  async #startJob(run: WorkflowRun, job: Job): Promise<void> {
+    job.status = 'in_progress';
+    job.startedAt = this.world.stamp();
+    await setCheck(this.world, run.repository, job.checkRun, { status: 'in_progress' });
+    await announceJob(run, job, 'in_progress');
+    if (run.status === 'in_progress') return;
+    run.status = 'in_progress';
+    await announceRun(run, 'in_progress');
+  }
+
+  async #endJob(
+    run: WorkflowRun,
+    job: Job,
+    conclusion: Exclude<RunConclusion, 'startup_failure'>,
+  ): Promise<void> {
+    job.status = 'completed';
+    job.conclusion = conclusion;
+    job.completedAt = this.world.stamp();
+    for (const step of job.steps) if (step.status !== 'completed') step.conclusion = 'skipped';
+    for (const step of job.steps) step.status = 'completed';
+    await setCheck(this.world, run.repository, job.checkRun, { conclusion });
+    await announceJob(run, job, 'completed');
+  }
+
+  async #finish(run: WorkflowRun, conclusion: RunConclusion): Promise<void> {
+    if (run.status === 'completed') return;
+    run.status = 'completed';
+    run.conclusion = conclusion;
+    run.updatedAt = this.world.stamp();
+    await announceRun(run, 'completed');
+    const next = this.runs.find(
+      (one) => one.status === 'pending' && one.repository === run.repository && one.group === run.group,
+    );
+    const plan = next === undefined ? undefined : this.#plans.get(next);
+    if (next === undefined || plan === undefined) return;
+    next.status = 'queued';
+    this.world.background(`run ${next.id}`, () => this.#runJobs(next, plan.workflow, plan.payload, false));
+  }
+}

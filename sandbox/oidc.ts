@@ -1,0 +1,152 @@
+import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { exportJWK, type JWK, SignJWT } from 'jose';
+import type { Job, WorkflowRun } from './actions/run.ts';
+import type { Answer } from './http/call.ts';
+import { Refused } from './http/call.ts';
+import type { World } from './world.ts';
+
+// A Enterprise Server serves its issuer below this path of its own host (facts/github.md §9).
+const ISSUER_PATH = '/_services/token';
+const REQUEST_PATH = '/_services/pipelines/idtoken';
+// facts/github.md §9: exp - iat = 300 s, nbf = iat - 600 s in the documentation's example.
+const LIFETIME = 300;
+const EARLIER = 600;
+
+/** Claims of a token; ids are strings (facts/github.md §9). */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** The issuer of workflow identity: discovery, JWKS, and the endpoint that jobs ask. */
+export class OidcIssuer {
+  readonly world: World;
+  readonly kid = randomUUID();
+  readonly privateKey: KeyObject;
+  readonly #publicKey: KeyObject;
+  readonly #requests = new Map<string, { run: WorkflowRun; job: Job }>();
+  /** How often the key set was fetched. */
+  jwksFetches = 0;
+
+  constructor(world: World) {
+    this.world = world;
+    const pair = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    this.privateKey = pair.privateKey;
+    this.#publicKey = pair.publicKey;
+  }
+
+  /** The `iss` of its tokens: the product's ACTIONS_OIDC_ISSUER. */
+  get issuer(): string {
+    return `${this.world.url}${ISSUER_PATH}`;
+  }
+
+  /** Where a job asks for tokens, and with what; the URL has a `?` because clients append `&audience=`. */
+  admit(run: WorkflowRun, job: Job): { url: string; token: string } {
+    const token = randomUUID();
+    this.#requests.set(token, { run, job });
+    return { url: `${this.world.url}${REQUEST_PATH}/${job.id}?api-version=2.0`, token };
+  }
+
+  /** The job has ended: its request token is worth nothing. */
+  dismiss(job: Job): void {
+    for (const [token, known] of this.#requests) if (known.job === job) this.#requests.delete(token);
+  }
+
+  /** Signs any claims, by default with this issuer's key and times; for tests of what a verifier refuses. */
+  async mint(
+    claims: Claims,
+    options: { alg?: string; key?: KeyObject | Uint8Array; kid?: string } = {},
+  ): Promise<string> {
+    const now = Math.floor(this.world.now().getTime() / 1000);
+    const times = { jti: randomUUID(), iss: this.issuer, nbf: now - EARLIER, iat: now, exp: now + LIFETIME };
+    const all = Object.entries({ ...times, ...claims }).filter(([, value]) => value !== undefined);
+    return new SignJWT(Object.fromEntries(all))
+      .setProtectedHeader({ alg: options.alg ?? 'RS256', typ: 'JWT', kid: options.kid ?? this.kid })
+      .sign(options.key ?? this.privateKey);
+  }
+
+  /** What a token of this job says. */
+  claims(run: WorkflowRun, job: Job, audience: string): Claims {
+    const { repository, actor } = run;
+    const { owner } = repository;
+    const ref = run.ref;
+    const file = `${repository.fullName}/${run.workflow.path}@${ref}`;
+    // Repositories made after 2026-07-15 have ids in their sub; `:` is escaped (facts/github.md §9).
+    const context =
+      job.environment === null ? `ref:${ref}` : `environment:${job.environment.replaceAll(':', '%3A')}`;
+    return {
+      aud: audience,
+      sub: `repo:${owner.login}@${owner.id}/${repository.name}@${repository.id}:${context}`,
+      actor: actor.login,
+      actor_id: String(actor.id),
+      base_ref: '',
+      check_run_id: String(job.id),
+      ...(job.environment === null ? {} : { environment: job.environment }),
+      event_name: run.event,
+      head_ref: '',
+      job_workflow_ref: file,
+      job_workflow_sha: run.headSha,
+      ref,
+      ref_protected: 'false',
+      ref_type: ref.startsWith('refs/tags/') ? 'tag' : 'branch',
+      repository: repository.fullName,
+      repository_id: String(repository.id),
+      repository_owner: owner.login,
+      repository_owner_id: String(owner.id),
+      repository_visibility: repository.private ? 'private' : 'public',
+      run_attempt: String(run.attempt),
+      run_id: String(run.id),
+      run_number: String(run.number),
+      runner_environment: 'github-hosted',
+      sha: run.headSha,
+      workflow: run.workflow.name,
+      workflow_ref: file,
+      workflow_sha: run.headSha,
+    };
+  }
+
+  /** Serves the issuer's own paths; undefined for all others. */
+  async serve(request: IncomingMessage, url: URL): Promise<Answer | undefined> {
+    const { pathname } = url;
+    if (pathname === `${ISSUER_PATH}/.well-known/openid-configuration`)
+      return { status: 200, body: this.#discovery() };
+    if (pathname === `${ISSUER_PATH}/.well-known/jwks`) {
+      this.jwksFetches++;
+      return { status: 200, body: { keys: [await this.#jwk()] } };
+    }
+    if (!pathname.startsWith(`${REQUEST_PATH}/`)) return undefined;
+    const token = /^bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
+    const known = this.#requests.get(token);
+    if (known === undefined || pathname !== `${REQUEST_PATH}/${known.job.id}`)
+      throw new Refused(401, 'Unauthorized');
+    const { run, job } = known;
+    // Default audience: the URL of the repository's owner (facts/github.md §9).
+    const audience = url.searchParams.get('audience') ?? `${this.world.url}/${run.repository.owner.login}`;
+    return { status: 200, body: { value: await this.mint(this.claims(run, job, audience)) } };
+  }
+
+  #discovery() {
+    return {
+      issuer: this.issuer,
+      jwks_uri: `${this.issuer}/.well-known/jwks`,
+      subject_types_supported: ['public', 'pairwise'],
+      response_types_supported: ['id_token'],
+      id_token_signing_alg_values_supported: ['RS256'],
+      scopes_supported: ['openid'],
+      claims_supported: [
+        'sub',
+        'aud',
+        'exp',
+        'iat',
+        'iss',
+        'jti',
+        'nbf',
+        'repository_id',
+        'run_id',
+        'run_attempt',
+      ],
+    };
+  }
+
+  async #jwk(): Promise<JWK> {
+    return { ...(await exportJWK(this.#publicKey)), kid: this.kid, alg: 'RS256', use: 'sig' };
+  }
+}
