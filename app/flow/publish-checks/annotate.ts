@@ -3,7 +3,12 @@
  * How many are there is GitHub's count; the order was committed before, so a batch is never sent
  * twice. The conclusion goes with the last batch. A refused batch is halved until what is bad is alone.
  */
-import { type AnnotationPlan, advanceAnnotations, type CheckUnit } from '../../../db/store/check.ts';
+import {
+  type AnnotationPlan,
+  advanceAnnotations,
+  type CheckUnit,
+  type StoredCheck,
+} from '../../../db/store/check.ts';
 import { BATCH } from '../../domain/summary/annotation.ts';
 import { Fault } from '../../errors.ts';
 import type { CheckRunContent, GitHub, RepositoryAddress } from '../../github/port.ts';
