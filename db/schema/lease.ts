@@ -42,6 +42,8 @@ export const lease = pgTable(
     /** Whether a session was ever admitted; one without is recalled by a new head (TKT-3). */
     admitted: boolean().notNull().default(false),
     recalled: boolean().notNull().default(false),
+    /** Digest of the first result that was refused or in conflict: one row a lease, however often it is sent. */
+    refused: text(),
     grantedAt: moment('granted_at').notNull(),
     expiresAt: moment('expires_at').notNull(),
     drainUntil: moment('drain_until'),

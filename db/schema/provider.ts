@@ -1,5 +1,5 @@
 /** Providers and pools that are out (POOL-3): strikes, until when they are settled, what their probe is. */
-import { integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import { boolean, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { bigintId, moment } from './columns.ts';
 
 /** One provider in one installation; `command` is one too and never settles. */
@@ -17,6 +17,8 @@ export const provider = pgTable(
     rounds: integer().notNull().default(0),
     probeTicket: text('probe_ticket'),
     detail: text(),
+    /** Whether the row `provider.changed` says what is so now. */
+    noted: boolean().notNull().default(true),
   },
   (t) => [primaryKey({ columns: [t.installationId, t.name] })],
 );

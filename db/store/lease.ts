@@ -1,12 +1,10 @@
-/** Leases, sessions and slots (LSE-1, LSE-3, ADM-1): each conditional statement decides by product time. */
+/** Leases (LSE-1, LSE-3): each conditional statement decides by product time. */
 import { and, asc, eq, sql } from 'drizzle-orm';
 import type { Reader, Tx } from '../client.ts';
-import { lease, session } from '../schema/lease.ts';
+import { lease } from '../schema/lease.ts';
 
 /** A lease as stored. */
 export type Lease = typeof lease.$inferSelect;
-/** A session as stored. */
-export type Session = typeof session.$inferSelect;
 
 /** A lease as granted. */
 export interface Granted {
@@ -152,6 +150,16 @@ export async function settleLease(tx: Tx, id: string, to: Settlement): Promise<b
   return rows[0]?.done === true;
 }
 
+/** Keeps the digest of the first refused result of a lease; false when one was kept before. */
+export async function keepRefusal(tx: Tx, id: string, digest: string): Promise<boolean> {
+  const kept = await tx
+    .update(lease)
+    .set({ refused: digest })
+    .where(and(eq(lease.id, id), sql`${lease.refused} is null`))
+    .returning({ id: lease.id });
+  return kept.length > 0;
+}
+
 /** Live leases of a runner. */
 export async function listLeasesOfRunner(reader: Reader, runnerId: string): Promise<Lease[]> {
   return reader
@@ -207,81 +215,19 @@ export async function recallLease(tx: Tx, id: string): Promise<boolean> {
   return done.length > 0;
 }
 
-/** Takes a free slot of a provider for a session; null when all are taken (ADM-1). */
-export async function takeSlot(
-  tx: Tx,
-  installationId: string,
-  provider: string,
-  sessionId: string,
-): Promise<number | null> {
-  const { rows } = await tx.execute<{ no: number }>(sql`
-    update slot set session_id = ${sessionId}
-    where installation_id = ${installationId} and provider = ${provider} and no = (
-      select no from slot where installation_id = ${installationId} and provider = ${provider} and session_id is null
-      limit 1 for update skip locked)
-    returning no`);
-  return rows[0]?.no ?? null;
-}
-
-/** Frees the slot of a session; false when the session holds none. */
-export async function freeSlot(
-  tx: Tx,
-  installationId: string,
-  provider: string,
-  sessionId: string,
-): Promise<boolean> {
-  const { rows } = await tx.execute(sql`
-    update slot set session_id = null
-    where installation_id = ${installationId} and provider = ${provider} and session_id = ${sessionId} returning no`);
-  return rows.length > 0;
-}
-
-/** Adds an admitted session; false when its id is taken. */
-export async function addSession(
-  tx: Tx,
-  values: Omit<typeof session.$inferInsert, 'state' | 'admittedAt'>,
-): Promise<boolean> {
-  const added = await tx
-    .insert(session)
-    .values({ ...values, state: 'admitted', admittedAt: sql`cs_now()` })
-    .onConflictDoNothing()
-    .returning({ id: session.id });
-  return added.length > 0;
-}
-
-/** The session of that id, or null. */
-export async function findSession(reader: Reader, id: string): Promise<Session | null> {
-  const [found] = await reader.select().from(session).where(eq(session.id, id)).limit(1);
-  return found ?? null;
-}
-
-/** Sessions of a lease, oldest first. */
-export async function listSessions(reader: Reader, leaseId: string): Promise<Session[]> {
-  return reader
-    .select()
-    .from(session)
-    .where(eq(session.leaseId, leaseId))
-    .orderBy(asc(session.admittedAt), asc(session.id));
-}
-
-/** Ends an admitted session with its usage; false when it was over. */
-export async function endSessionRow(
-  tx: Tx,
-  id: string,
-  end: Pick<Session, 'end' | 'detail' | 'tokensIn' | 'tokensOut' | 'costMicro'>,
-): Promise<boolean> {
-  const ended = await tx
-    .update(session)
-    .set({ ...end, state: 'ended', endedAt: sql`cs_now()` })
-    .where(and(eq(session.id, id), eq(session.state, 'admitted')))
-    .returning({ id: session.id });
-  return ended.length > 0;
-}
-
 /** Removes leases and sessions that were over for `days` days. */
 export async function pruneLeases(tx: Tx, days: number): Promise<number> {
   const { rows } = await tx.execute(sql`
     with gone as (delete from lease where state <> 'live' and ended_at < cs_now() - ${days} * interval '1 day' returning id)
     delete from session s using gone where s.lease_id = gone.id returning s.id`);
   return rows.length;
+}
+
+/** Live leases of a run by id, with whether a session was admitted under each. */
+export async function listActiveLeaseStates(reader: Reader, runId: string): Promise<Map<string, boolean>> {
+  const rows = await reader
+    .select({ id: lease.id, admitted: lease.admitted })
+    .from(lease)
+    .where(and(eq(lease.runId, runId), eq(lease.state, 'live')));
+  return new Map(rows.map((row) => [row.id, row.admitted]));
 }

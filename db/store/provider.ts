@@ -96,6 +96,7 @@ export async function settleProvider(
       probeTicket: null,
       strikes: [],
       detail: input.detail,
+      noted: false,
     })
     .where(and(eq(provider.installationId, installationId), eq(provider.name, name)))
     .returning({ until: provider.settledUntil });
@@ -106,7 +107,15 @@ export async function settleProvider(
 export async function reviveProvider(tx: Tx, installationId: string, name: string): Promise<boolean> {
   const done = await tx
     .update(provider)
-    .set({ settledUntil: null, settledSince: null, rounds: 0, probeTicket: null, strikes: [], detail: null })
+    .set({
+      settledUntil: null,
+      settledSince: null,
+      rounds: 0,
+      probeTicket: null,
+      strikes: [],
+      detail: null,
+      noted: false,
+    })
     .where(
       and(
         eq(provider.installationId, installationId),
@@ -121,6 +130,28 @@ export async function reviveProvider(tx: Tx, installationId: string, name: strin
 /** Settled providers of every installation. */
 export async function listSettledProviders(reader: Reader): Promise<Provider[]> {
   return reader.select().from(provider).where(sql`${provider.settledUntil} is not null`);
+}
+
+/** Providers whose last change no row says yet, at most `limit`. */
+export async function listUnnotedProviders(reader: Reader, limit: number): Promise<Provider[]> {
+  return reader.select().from(provider).where(eq(provider.noted, false)).limit(limit);
+}
+
+/** Marks the change of a provider as said by a row; false when it changed again or was said. */
+export async function noteProvider(tx: Tx, of: Provider): Promise<boolean> {
+  const done = await tx
+    .update(provider)
+    .set({ noted: true })
+    .where(
+      and(
+        eq(provider.installationId, of.installationId),
+        eq(provider.name, of.name),
+        eq(provider.noted, false),
+        sql`(${provider.settledUntil} is null) = ${of.settledUntil === null}`,
+      ),
+    )
+    .returning({ name: provider.name });
+  return done.length > 0;
 }
 
 /** The pool of that name, or null when it was never used. */

@@ -146,17 +146,17 @@ export async function clearDue(tx: Tx, runId: string): Promise<void> {
     );
 }
 
-/** Puts back at once what waits out a back-off in a run for a provider (POOL-3, a revival); returns how many. */
-export async function releaseBackoff(tx: Tx, runId: string, provider: string): Promise<number> {
+/** Ends the back-off of what waits for a provider of an installation (POOL-3, a revival); returns how many. */
+export async function releaseBackoffs(tx: Tx, installationId: string, provider: string): Promise<number> {
   const done = await tx
     .update(ticket)
-    .set({ notBefore: null })
+    .set({ notBefore: sql`cs_now()` })
     .where(
       and(
-        eq(ticket.runId, runId),
+        eq(ticket.installationId, installationId),
         eq(ticket.provider, provider),
         eq(ticket.state, 'pending'),
-        sql`${ticket.notBefore} is not null`,
+        sql`${ticket.notBefore} > cs_now()`,
       ),
     )
     .returning({ id: ticket.id });
@@ -225,4 +225,58 @@ export async function cancelTicketsOfRun(tx: Tx, runId: string, reason: string):
       t.transients, t.suspect, null, null, t.partial, null, ${reason}, null))::int as n
     from lease l join ticket t on t.id = l.ticket_id where l.run_id = ${runId} and l.state = 'live'`);
   return waiting.length + (rows[0]?.n ?? 0);
+}
+
+/** Points pending tickets of a run at the first provider of their order that is not settled, in one update (POOL-3). */
+export async function pointTickets(tx: Tx, runId: string, settled: readonly string[]): Promise<number> {
+  const { rows } = await tx.execute(sql`
+    update ticket t set provider = x.provider, lane = null
+    from (
+      select id, coalesce(
+        (select e.name from jsonb_array_elements_text(providers) with ordinality e(name, i)
+         where e.name <> all(${sql.param(settled)}::text[]) order by e.i limit 1), providers ->> 0, provider) as provider
+      from ticket where run_id = ${runId} and state = 'pending') x
+    where t.id = x.id and t.provider <> x.provider returning t.id`);
+  return rows.length;
+}
+
+/** Pending and held tickets of a run whose provider is one of these. */
+export async function countBehind(
+  reader: Reader,
+  runId: string,
+  providers: readonly string[],
+): Promise<number> {
+  const { rows } = await reader.execute<{ n: number }>(sql`
+    select count(*)::int as n from ticket
+    where run_id = ${runId} and state in ('pending', 'held') and provider = any(${sql.param(providers)}::text[])`);
+  return rows[0]?.n ?? 0;
+}
+
+/** Ends a ticket that was never leased, as the row `seq` says (`route_invalid`, `config-snapshot`). */
+export async function endUnleased(
+  tx: Tx,
+  id: string,
+  end: string,
+  detail: string,
+  seq: number,
+): Promise<void> {
+  await tx
+    .update(ticket)
+    .set({ state: 'ended', lane: null, end, reason: detail, seq, endedAt: sql`cs_now()` })
+    .where(and(eq(ticket.id, id), inArray(ticket.state, ['pending', 'held'])));
+}
+
+/** Open runs with tickets waiting for a provider of an installation. */
+export async function listRunsBehind(
+  reader: Reader,
+  installationId: string,
+  provider: string,
+): Promise<{ readonly runId: string; readonly repositoryId: string }[]> {
+  const { rows } = await reader.execute<{ run_id: string; repository_id: string }>(sql`
+    select r.id as run_id, r.repository_id from run r
+    where r.installation_id = ${installationId} and r.status = 'open' and exists (
+      select from ticket t where t.run_id = r.id and t.state in ('pending', 'leased')
+        and t.providers @> jsonb_build_array(${provider}::text))
+    order by r.opened_at, r.id`);
+  return rows.map((row) => ({ runId: row.run_id, repositoryId: row.repository_id }));
 }

@@ -1,0 +1,114 @@
+/** Which tickets a head wants and what becomes of those there are (TKT-1…TKT-3, TKT-5): pure. */
+
+/** A changed path that is to be reviewed. Paths are their `pathKey`. */
+export interface WantedReview {
+  readonly path: string;
+  readonly block: string;
+  readonly key: string;
+}
+
+/** A ticket there is: active ones (pending, leased, held) and those that are over under a wanted key. */
+export interface KnownTicket {
+  readonly id: string;
+  readonly path: string;
+  readonly block: string;
+  readonly key: string;
+  readonly round: number;
+  readonly state: 'pending' | 'leased' | 'held' | 'ended' | 'superseded' | 'cancelled' | 'skipped';
+  readonly end: string | null;
+  readonly lease: string | null;
+}
+
+/** What a person asks to be reviewed again (CMD-1). A path is its `pathKey`. */
+export type Rerun =
+  | { readonly scope: 'all' | 'failed' }
+  | { readonly scope: 'block' | 'path'; readonly value: string };
+
+/** What to do. */
+export interface Cut<W extends WantedReview> {
+  /** Tickets to open, in the order given; `held` waits for the leased one of its path. */
+  readonly open: readonly { readonly wanted: W; readonly round: number; readonly held: boolean }[];
+  /** Pending or held tickets that nobody wants any more. */
+  readonly drop: readonly {
+    readonly id: string;
+    readonly state: 'superseded' | 'cancelled';
+    readonly reason: string;
+  }[];
+  /** Leases on unwanted content: recalled where no session was admitted. */
+  readonly recall: readonly string[];
+}
+
+/**
+ * TKT-3: the same review key stands, whatever became of it; other content of a pending path replaces
+ * it, of a leased path it is held, so a file is never with two runners and a burst of pushes costs one
+ * review. A rerun opens the next round of what is over; what is active is not asked for twice.
+ */
+export function planCut<W extends WantedReview>(
+  wanted: readonly W[],
+  known: readonly KnownTicket[],
+  rerun: Rerun | null,
+): Cut<W> {
+  const active = new Map<string, KnownTicket[]>();
+  const over = new Map<string, KnownTicket[]>();
+  for (const ticket of known) {
+    const [map, name] = isActive(ticket) ? [active, ticket.path] : [over, ticket.key];
+    const list = map.get(name);
+    if (list === undefined) map.set(name, [ticket]);
+    else list.push(ticket);
+  }
+  const open: { wanted: W; round: number; held: boolean }[] = [];
+  const drop: { id: string; state: 'superseded' | 'cancelled'; reason: string }[] = [];
+  const recall: string[] = [];
+  const paths = new Set<string>();
+  for (const one of wanted) {
+    paths.add(one.path);
+    const mine = active.get(one.path) ?? [];
+    for (const ticket of mine) {
+      if (ticket.key === one.key) continue;
+      if (ticket.state === 'leased') {
+        if (ticket.lease !== null) recall.push(ticket.lease);
+      } else drop.push({ id: ticket.id, state: 'superseded', reason: 'new_content' });
+    }
+    if (mine.some((ticket) => ticket.key === one.key)) continue;
+    const before = over.get(one.key) ?? [];
+    const ended = before.filter((ticket) => ticket.state === 'ended');
+    if (ended.length > 0 && !asks(rerun, one, ended)) continue;
+    const rounds = (list: readonly KnownTicket[]) => Math.max(...list.map((ticket) => ticket.round));
+    const round = ended.length > 0 ? rounds(ended) + 1 : before.length > 0 ? rounds(before) : 0;
+    open.push({ wanted: one, round, held: mine.some((ticket) => ticket.state === 'leased') });
+  }
+  for (const [path, tickets] of active) {
+    if (paths.has(path)) continue;
+    for (const ticket of tickets) {
+      if (ticket.state !== 'leased')
+        drop.push({ id: ticket.id, state: 'cancelled', reason: 'left_the_change' });
+      else if (ticket.lease !== null) recall.push(ticket.lease);
+    }
+  }
+  return { open, drop, recall };
+}
+
+function isActive(ticket: KnownTicket): boolean {
+  return ticket.state === 'pending' || ticket.state === 'leased' || ticket.state === 'held';
+}
+
+function asks(rerun: Rerun | null, wanted: WantedReview, ended: readonly KnownTicket[]): boolean {
+  if (rerun === null) return false;
+  switch (rerun.scope) {
+    case 'all':
+      return true;
+    case 'block':
+      return wanted.block === rerun.value;
+    case 'path':
+      return wanted.path === rerun.value;
+    case 'failed': {
+      const newest = ended.reduce((a, b) => (b.round > a.round ? b : a));
+      return newest.end !== 'reviewed';
+    }
+  }
+}
+
+/** The order of a ticket within its run: the n-th of its block (from 0), blocks in their order (LSE-1). */
+export function turnOf(nth: number, blockPosition: number): number {
+  return Math.min(nth, 1_000_000) * 1024 + Math.min(Math.max(blockPosition, 0), 1023);
+}

@@ -1,0 +1,138 @@
+/**
+ * Ends a leased ticket inside a unit of work: the row, the lease with all that hangs on it, the
+ * provider's state, and what follows (TKT-2, TKT-6, POOL-3, LSE-4).
+ *
+ * Reads: provider. Writes: ticket, lease, slot, session, provider; row `ticket.ended`.
+ * Calls: nothing. Queues: decide-gate, cut-tickets, dispatch.
+ */
+import { type Lease, settleLease } from '../../db/store/lease.ts';
+import {
+  listProviders,
+  lockProvider,
+  reviveProvider,
+  setStrikes,
+  settleProvider,
+} from '../../db/store/provider.ts';
+import type { Runner } from '../../db/store/runner.ts';
+import { listRunsBehind, releaseBackoffs, type Ticket } from '../../db/store/ticket.ts';
+import type { Actor, Cause, RowData } from '../domain/ledger/row-kinds.ts';
+import { encodePath } from '../domain/path.ts';
+import { COMMAND } from '../domain/provider.ts';
+import type { TicketEnd } from '../domain/review.ts';
+import { endTicketWith, stepProvider } from '../domain/ticket-end.ts';
+import type { RunUnit } from './append-rows.ts';
+
+/** How a leased ticket ended. */
+export interface LeaseEnd {
+  readonly lease: Lease;
+  readonly ticket: Ticket;
+  readonly runner: Runner | null;
+  readonly actor: Actor;
+  readonly cause: Cause;
+  readonly leaseState: 'ended' | 'expired';
+  readonly end: TicketEnd;
+  readonly verdict: RowData<'ticket.ended'>['verdict'];
+  readonly partial: boolean;
+  readonly detail: string | null;
+  readonly retryAfterMs: number | null;
+  /** Whether the runner held nothing else: only then does a loss count (TKT-6). */
+  readonly alone: boolean;
+  readonly sessions: RowData<'ticket.ended'>['sessions'];
+  readonly findings: readonly string[];
+  readonly brief: string | null;
+  readonly result: string | null;
+  readonly ms: number;
+}
+
+/** Appends the row and settles the lease; returns the row's `seq` and whether the end is final. */
+export async function endLease(unit: RunUnit, of: LeaseEnd): Promise<{ seq: number; final: boolean }> {
+  const { ticket, lease } = of;
+  const outcome = endTicketWith(ticket, of.end, { retryAfterMs: of.retryAfterMs, alone: of.alone });
+  const seq = unit.append('ticket.ended', {
+    block: ticket.blockId,
+    actor: of.actor,
+    cause: of.cause,
+    data: {
+      ticket: ticket.id,
+      key: ticket.key,
+      path: encodePath(ticket.path),
+      block: ticket.blockId,
+      round: ticket.round,
+      grant: lease.grant,
+      level: ticket.level,
+      policy: ticket.policyHash,
+      end: of.end,
+      final: outcome.final,
+      verdict: of.verdict,
+      partial: of.partial,
+      ...(of.detail === null || of.detail === '' ? {} : { detail: of.detail }),
+      runner:
+        of.runner === null
+          ? null
+          : {
+              runner: of.runner.id,
+              pool: of.runner.pool,
+              workflow_run: of.runner.workflowRun,
+              attempt: of.runner.attempt,
+              job: of.runner.job,
+            },
+      sessions: of.sessions,
+      findings: [...new Set(of.findings)],
+      brief: of.brief,
+      result: of.result,
+      ms: of.ms,
+    },
+  });
+  await settleLease(unit.tx, lease.id, {
+    leaseState: of.leaseState,
+    ticketState: outcome.final ? 'ended' : 'pending',
+    front: !outcome.final,
+    notBeforeMs: outcome.notBeforeMs,
+    losses: outcome.losses,
+    timeouts: outcome.timeouts,
+    transients: outcome.transients,
+    suspect: outcome.suspect,
+    end: of.end,
+    verdict: of.verdict,
+    partial: of.partial,
+    result: of.result,
+    reason: of.detail,
+    seq,
+  });
+  await stepProviderOf(unit, of);
+  unit.enqueue('decide-gate', { run: unit.run.id }, { key: `decide-gate:${unit.run.id}` });
+  if (!outcome.final)
+    unit.enqueue('cut-tickets', { run: unit.run.id }, { key: `cut-tickets:${unit.run.id}` });
+  return { seq, final: outcome.final };
+}
+
+async function stepProviderOf(unit: RunUnit, of: LeaseEnd): Promise<void> {
+  const { installationId, provider: name } = of.lease;
+  if (name === COMMAND) return;
+  const state = (await listProviders(unit.tx, installationId)).find((one) => one.name === name);
+  if (state === undefined) return;
+  const asked = of.lease.admitted;
+  const view = (one: typeof state) => ({
+    strikes: one.strikes,
+    settled: one.settledUntil !== null,
+    rounds: one.rounds,
+    probe: one.probeTicket,
+  });
+  // looked at without a lock first: in good times, a result waits for nobody's
+  if (stepProvider(view(state), of.ticket.id, of.end, asked).kind === 'none') return;
+  const locked = await lockProvider(unit.tx, installationId, name);
+  if (locked === null) return;
+  const step = stepProvider(view(locked), of.ticket.id, of.end, asked);
+  if (step.kind === 'strikes') return setStrikes(unit.tx, installationId, name, step.strikes);
+  if (step.kind === 'none') return;
+  if (step.kind === 'settle') {
+    await settleProvider(unit.tx, installationId, name, { ...step, detail: of.end });
+  } else {
+    await reviveProvider(unit.tx, installationId, name);
+    await releaseBackoffs(unit.tx, installationId, name);
+  }
+  // each run points and fills its own windows, under its own lock
+  for (const behind of await listRunsBehind(unit.tx, installationId, name)) {
+    unit.enqueue('cut-tickets', { run: behind.runId }, { key: `cut-tickets:${behind.runId}` });
+  }
+}
