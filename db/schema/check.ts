@@ -23,6 +23,8 @@ export const checkRun = pgTable(
     plan: jsonb().$type<{ order: number[]; dropped: { finding: number; reason: string }[] }>(),
     /** Writes that failed in a row; the back-off grows with it. */
     attempts: integer().notNull().default(0),
+    /** When GitHub first answered for it: what a person can have seen (GAT-6). */
+    publishedAt: moment('published_at'),
     writtenAt: moment('written_at'),
     dueAt: moment('due_at'),
     seq: count(),
@@ -51,6 +53,7 @@ export const command = pgTable(
     runId: text('run_id'),
     repositoryId: bigintId('repository_id').notNull(),
     userId: bigintId('user_id').notNull(),
+    login: text().notNull(),
     name: text().notNull(),
     state: text().$type<'taken' | 'done' | 'refused'>().notNull(),
     code: text(),
@@ -69,8 +72,11 @@ export const sticky = pgTable(
   {
     repositoryId: bigintId('repository_id').notNull(),
     pull: bigintId().notNull(),
+    /** Null while its creation is under way or its answer was lost: it is looked for before another is made. */
     commentId: bigintId('comment_id'),
-    body: text().notNull(),
+    /** When its creation was begun. */
+    intendedAt: moment('intended_at').notNull(),
+    /** SHA-256 of the body that GitHub has. */
     written: text(),
   },
   (t) => [primaryKey({ columns: [t.repositoryId, t.pull] })],

@@ -36,7 +36,7 @@ export interface StoredCheck extends CheckUnit {
 type Row = typeof checkRun.$inferSelect;
 
 function plain(row: Row): StoredCheck {
-  const { writtenAt, dueAt, ...rest } = row;
+  const { writtenAt, dueAt, publishedAt: _, ...rest } = row;
   return { ...rest, writtenAtMs: writtenAt?.getTime() ?? null, dueAtMs: dueAt?.getTime() ?? null };
 }
 
@@ -96,7 +96,12 @@ export async function identifyCheck(
 ): Promise<void> {
   await reader
     .update(checkRun)
-    .set({ githubId, state: 'open', attempts: 0 })
+    .set({
+      githubId,
+      state: 'open',
+      attempts: 0,
+      publishedAt: sql`coalesce(${checkRun.publishedAt}, cs_now())`,
+    })
     .where(and(checkIs(unit, n), eq(checkRun.state, 'intended')));
 }
 

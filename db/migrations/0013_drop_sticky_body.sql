@@ -1,0 +1,1 @@
+ALTER TABLE "sticky" DROP COLUMN "body";
