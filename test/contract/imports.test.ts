@@ -81,7 +81,7 @@ const table: { who: RegExp; may: (string | RegExp)[] }[] = [
       'action/',
       'app/protocol/',
       'app/errors.ts',
-      /^app\/domain\/(finding|ticket|redact|path|transcript|limits|workflow|text)/,
+      /^app\/domain\/(finding|ticket|redact|path|transcript|limits|provider|workflow|text|policy\/pattern)/,
       'app/domain/ledger/canonical',
       'app/domain/ledger/row-kinds',
       /^(?!app\/|db\/|sandbox\/|test\/|bench\/)/,

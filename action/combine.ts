@@ -1,0 +1,109 @@
+/** Several reviewers' outcomes as one ticket's result: the worst verdict counts, an unavailable reviewer is never outvoted (REV-9). */
+import { fingerprint, ground, groundingText } from '../app/domain/finding.ts';
+import { redactor } from '../app/domain/redact.ts';
+import type { LeasedTicket, SubmittedFinding, TicketResult } from '../app/protocol/runner.ts';
+import type { RawFinding, ReviewOutcome, ReviewText } from './reviewers/reviewer.ts';
+
+type Combined = Pick<
+  TicketResult,
+  'end' | 'detail' | 'retry_after_ms' | 'verdict' | 'partial' | 'findings' | 'unplaced'
+>;
+
+const severities = ['critical', 'high', 'medium', 'low', 'info'] as const;
+const MOST_FINDINGS = 200;
+const MOST_UNPLACED = 50;
+
+/** Grounds, redacts and names the findings and says what the ticket came to; pure. */
+export function combine(
+  ticket: LeasedTicket,
+  review: ReviewText,
+  outcomes: readonly ReviewOutcome[],
+  secrets: readonly string[],
+): Combined {
+  // a secret in the file itself is known from then on, so that its middle quoted alone is masked too
+  const redact = redactor(secrets).learn(`${review.base ?? ''}\n${review.text}`).redact;
+  const clean = (text: string): string => redact(text).replaceAll('\0', '\ufffd').toWellFormed();
+  const file = groundingText(clean(review.text));
+  const byPrint = new Map<string, SubmittedFinding>();
+  const unplaced: string[] = [];
+  for (const outcome of outcomes) {
+    if (outcome.kind !== 'reviewed') continue;
+    unplaced.push(...outcome.unplaced.map((said) => cut(clean(said), 1000)));
+    for (const raw of outcome.findings) {
+      const one = submitted(ticket, review, raw, outcome.reviewer, clean, file);
+      const before = byPrint.get(one.fingerprint);
+      // two reviewers agree by fingerprint (RND-3): the worse severity stands
+      if (before === undefined || rank(one) < rank(before)) byPrint.set(one.fingerprint, one);
+    }
+  }
+  const all = [...byPrint.values()].sort((a, b) => rank(a) - rank(b) || a.start_line - b.start_line);
+  const over = all.length - MOST_FINDINGS;
+  if (over > 0) unplaced.unshift(`${over} more findings than one result can carry were left out`);
+  if (unplaced.length > MOST_UNPLACED)
+    unplaced.splice(
+      MOST_UNPLACED - 1,
+      Number.POSITIVE_INFINITY,
+      `and ${unplaced.length - MOST_UNPLACED + 1} more`,
+    );
+  const missing = outcomes.find((outcome) => outcome.kind === 'unavailable');
+  const reviewed = outcomes.filter((outcome) => outcome.kind === 'reviewed');
+  const verdict =
+    all.length > 0 || unplaced.length > 0
+      ? 'findings'
+      : reviewed.some((outcome) => outcome.verdict === 'cannot_review')
+        ? 'cannot_review'
+        : 'approve';
+  return {
+    end: missing?.end ?? 'reviewed',
+    detail: missing === undefined ? null : cut(clean(missing.detail), 500),
+    retry_after_ms: missing?.retryAfterMs ?? null,
+    verdict: missing === undefined ? verdict : null,
+    partial: unplaced.length > 0,
+    findings: all.slice(0, MOST_FINDINGS),
+    unplaced,
+  };
+}
+
+function rank(finding: SubmittedFinding): number {
+  return severities.indexOf(finding.severity);
+}
+
+function cut(text: string, max: number): string {
+  return text.length <= max ? text : `${text.slice(0, max - 1).toWellFormed()}…`;
+}
+
+function submitted(
+  ticket: LeasedTicket,
+  review: ReviewText,
+  raw: RawFinding,
+  reviewer: string,
+  clean: (text: string) => string,
+  file: ReturnType<typeof groundingText>,
+): SubmittedFinding {
+  const quote = clean(raw.quote);
+  const title = cut(clean(raw.title), 300);
+  const suggestion = raw.suggestion === null ? null : clean(raw.suggestion);
+  const place = ground(file, { quote, startLine: raw.startLine, endLine: raw.endLine });
+  const bound = Math.max(1, review.lines);
+  return {
+    fingerprint: fingerprint({
+      path: ticket.path,
+      lens: raw.lens,
+      title,
+      quote,
+      ordinal: place.grounded ? place.ordinal : 0,
+    }),
+    side: review.side,
+    start_line: place.grounded ? place.startLine : Math.min(raw.startLine, bound),
+    end_line: place.grounded ? place.endLine : Math.min(Math.max(raw.startLine, raw.endLine), bound),
+    severity: raw.severity,
+    lens: raw.lens.slice(0, 60),
+    title,
+    body: cut(clean(raw.body), 8000),
+    quote: cut(quote, 4000),
+    // half a suggestion would be wrong code
+    suggestion: suggestion !== null && suggestion.length <= 8000 ? suggestion : null,
+    grounded: place.grounded,
+    reviewer,
+  };
+}

@@ -1,0 +1,1 @@
+import{createRequire as createRequireOfNode}from'node:module';const require=createRequireOfNode(import.meta.url);

@@ -1,0 +1,108 @@
+/** The Action's inputs and environment, parsed once (ACT-4): the only reader of process.env in action/. */
+import { tmpdir } from 'node:os';
+import * as z from 'zod';
+import { Refusal } from '../app/errors.ts';
+
+const loopback = new Set(['127.0.0.1', '[::1]', 'localhost']);
+
+/** A URL that may see credentials: https, or http on the loopback interface. */
+function isSafeUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  return (
+    url !== null &&
+    url.username === '' &&
+    (url.protocol === 'https:' || (url.protocol === 'http:' && loopback.has(url.hostname)))
+  );
+}
+
+const inputsSchema = z.strictObject({
+  server: z.string().max(500).refine(isSafeUrl, 'an https URL (http only on the loopback interface)'),
+  audience: z.string().max(500),
+  run: z.string().max(100),
+  nonce: z.string().max(100),
+  parallel: z.coerce.number().int().min(1).max(16),
+  idle_ms: z.coerce.number().int().min(0).max(600_000),
+  mode: z.literal('review', 'review (verify and fix are not supported yet)'),
+  token: z.string().max(4096),
+});
+
+/** The inputs and their defaults: data, so that a test can hold them against action.yml. */
+export const inputDefaults = {
+  server: '',
+  audience: '',
+  run: '',
+  nonce: '',
+  parallel: '4',
+  idle_ms: '10000',
+  mode: 'review',
+  token: '',
+} as const satisfies Record<keyof z.infer<typeof inputsSchema>, string>;
+
+/** Everything the Action knows from outside, frozen. */
+export type Inputs = Readonly<{
+  /** The server's URL without a slash at the end. */
+  server: string;
+  audience: string;
+  run: string | null;
+  nonce: string | null;
+  parallel: number;
+  idleMs: number;
+  /** The job's own read-only token for fetching (AUT-4); empty for public or local repositories. */
+  token: string;
+  githubServer: string;
+  tempDir: string;
+  /** PATH of the job, handed on to commands. */
+  path: string;
+  repository: string | null;
+  workflowRun: string | null;
+  /** The files GitHub reads the step summary and the outputs from. */
+  summaryFile: string | null;
+  outputFile: string | null;
+  /** The value of an environment variable that a reviewer's `key` names. */
+  secret: (name: string) => string | null;
+  /** Every value in the environment that is declared or named as a secret (REV-8). */
+  secrets: readonly string[];
+}>;
+
+const secretName = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$/;
+
+/** Parses the environment; throws Refusal `bad_request` naming the input and what it takes, never its value. */
+export function readInputs(env: NodeJS.ProcessEnv): Inputs {
+  const given = Object.fromEntries(
+    Object.entries(inputDefaults).map(([name, fallback]) => {
+      const value = env[`INPUT_${name.toUpperCase()}`]?.trim();
+      return [name, value === undefined || value === '' ? fallback : value];
+    }),
+  );
+  const parsed = inputsSchema.safeParse(given);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw new Refusal(
+      'bad_request',
+      `Input ${issue?.path.join('.') ?? '?'} is not valid: ${issue?.message ?? 'unknown'}`,
+      issue?.message,
+    );
+  }
+  const inputs = parsed.data;
+  const server = inputs.server.replace(/\/+$/, '');
+  return Object.freeze({
+    server,
+    audience: inputs.audience === '' ? server : inputs.audience,
+    run: inputs.run === '' ? null : inputs.run,
+    nonce: inputs.nonce === '' ? null : inputs.nonce,
+    parallel: inputs.parallel,
+    idleMs: inputs.idle_ms,
+    token: inputs.token,
+    githubServer: env['GITHUB_SERVER_URL'] ?? 'https://github.com',
+    tempDir: env['RUNNER_TEMP'] ?? tmpdir(),
+    path: env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin',
+    repository: env['GITHUB_REPOSITORY'] ?? null,
+    workflowRun: env['GITHUB_RUN_ID'] ?? null,
+    summaryFile: env['GITHUB_STEP_SUMMARY'] || null,
+    outputFile: env['GITHUB_OUTPUT'] || null,
+    secret: (name: string) => env[name]?.trim() || null,
+    secrets: Object.entries(env)
+      .filter(([name, value]) => secretName.test(name) && (value ?? '') !== '')
+      .map(([, value]) => value ?? ''),
+  });
+}

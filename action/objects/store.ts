@@ -1,0 +1,186 @@
+/**
+ * Git objects by id (ACT-2): a bare repository per remote in the job's temporary folder, commits and
+ * trees without blobs, blobs when a ticket needs them, many in one fetch. There is no checkout, so no
+ * attribute, hook, filter or symbolic link of the pull request is ever acted on.
+ */
+import { createHash } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathKey, type WirePath } from '../../app/domain/path.ts';
+import { Fault } from '../../app/errors.ts';
+import type { LeasedTicket } from '../../app/protocol/runner.ts';
+import { sleep } from '../sleep.ts';
+import { type Blob, type CatFile, openCatFile } from './cat-file.ts';
+import { type ChangedFile, parseRawDiff } from './diff.ts';
+import { type Git, git, gitEnvironment } from './git.ts';
+
+/** The changed files of a head against its merge base, by the key of the new path (the old one for deletions). */
+export type Change = Readonly<{ files: ReadonlyMap<string, ChangedFile> }>;
+
+/** What reviewers read from. Every call throws Fault `git_unavailable` after three tries. */
+export type Objects = Readonly<{
+  change: (ticket: LeasedTicket, signal: AbortSignal) => Promise<Change>;
+  blobs: (
+    ticket: LeasedTicket,
+    oids: readonly string[],
+    signal: AbortSignal,
+  ) => Promise<ReadonlyMap<string, Blob>>;
+  /** The unified diff of two blobs, empty when there is none. */
+  diff: (ticket: LeasedTicket, base: string, head: string, signal: AbortSignal) => Promise<string>;
+  close: () => Promise<void>;
+}>;
+
+type Repository = {
+  at: Git;
+  cat: CatFile;
+  changes: Map<string, Promise<Change>>;
+  fetched: Set<string>;
+  /** Blob fetches run one after another; what is asked meanwhile goes together in the next. */
+  queue: Promise<void>;
+  wanted: Set<string>;
+};
+
+const TRIES = 3;
+
+/** An empty store below `dir`; repositories appear as tickets name them. */
+export function openObjects(of: { dir: string; token: string; serverUrl: string; path: string }): Objects {
+  const repositories = new Map<string, Promise<Repository>>();
+
+  async function create(remote: string): Promise<Repository> {
+    const dir = join(of.dir, createHash('sha256').update(remote).digest('hex').slice(0, 16));
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    const env = gitEnvironment({ ...of, home: of.dir, remote });
+    const at = { dir, env };
+    // one stopped ticket must not spoil the repository for the next
+    await git(at, ['init', '--quiet', '--bare', '--template=', '.'], new AbortController().signal);
+    await git(at, ['config', 'core.repositoryFormatVersion', '1'], new AbortController().signal);
+    await git(at, ['config', 'extensions.partialClone', 'origin'], new AbortController().signal);
+    return {
+      at,
+      cat: openCatFile(at),
+      changes: new Map(),
+      fetched: new Set(),
+      queue: Promise.resolve(),
+      wanted: new Set(),
+    };
+  }
+
+  function repositoryOf(ticket: LeasedTicket): Promise<Repository> {
+    const remote = ticket.repository.clone_url;
+    let repository = repositories.get(remote);
+    if (repository === undefined) {
+      repository = create(remote);
+      repositories.set(remote, repository);
+      repository.catch(() => repositories.delete(remote));
+    }
+    return repository;
+  }
+
+  return {
+    async change(ticket, signal) {
+      const repository = await repositoryOf(ticket);
+      const key = `${ticket.merge_base} ${ticket.head}`;
+      let change = repository.changes.get(key);
+      if (change === undefined) {
+        change = readChange(repository.at, ticket, signal);
+        repository.changes.set(key, change);
+        change.catch(() => repository.changes.delete(key));
+      }
+      return change;
+    },
+    async blobs(ticket, oids, signal) {
+      const repository = await repositoryOf(ticket);
+      await fetchBlobs(repository, oids, signal);
+      const read = await Promise.all(oids.map((oid) => repository.cat.read(oid)));
+      return new Map(read.map((blob) => [blob.oid, blob]));
+    },
+    async diff(ticket, base, head, signal) {
+      const repository = await repositoryOf(ticket);
+      const args = ['diff', '--no-color', '--no-ext-diff', '--no-textconv', '--text', '-U3', base, head];
+      return (await git(repository.at, args, signal)).toString('utf8');
+    },
+    async close() {
+      const all = await Promise.allSettled(repositories.values());
+      await Promise.all(all.map((r) => (r.status === 'fulfilled' ? r.value.cat.close() : undefined)));
+    },
+  };
+}
+
+async function retried<T>(signal: AbortSignal, attempt: (n: number) => Promise<T>): Promise<T> {
+  for (let n = 1; ; n++) {
+    try {
+      return await attempt(n);
+    } catch (error) {
+      if (signal.aborted || n >= TRIES || !(error instanceof Fault && error.retryable)) throw error;
+      await sleep(500 * 4 ** (n - 1), signal);
+    }
+  }
+}
+
+async function readChange(at: Git, ticket: LeasedTicket, signal: AbortSignal): Promise<Change> {
+  const fetch = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--filter=blob:none'];
+  await retried(signal, async (n) => {
+    const commits = [ticket.head, ticket.merge_base];
+    // a server that does not give commits by id still has the ref of the pull request
+    if (n === 2 && ticket.pull !== null)
+      await git(at, [...fetch, 'origin', `+refs/pull/${ticket.pull}/head:refs/pull/head`], signal);
+    else await git(at, [...fetch, '--depth=1', 'origin', ...commits], signal);
+  });
+  const args = [
+    'diff-tree',
+    '-r',
+    '-z',
+    '--raw',
+    '--no-renames',
+    '--no-abbrev',
+    ticket.merge_base,
+    ticket.head,
+  ];
+  const raw = await retried(signal, () => git(at, args, signal));
+  const files = parseRawDiff(raw);
+  return { files: new Map(files.map((file) => [pathKey(file.path), file])) };
+}
+
+async function fetchBlobs(
+  repository: Repository,
+  oids: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const missing = oids.filter((oid) => !repository.fetched.has(oid));
+  if (missing.length === 0) return;
+  for (const oid of missing) repository.wanted.add(oid);
+  const turn = repository.queue.then(async () => {
+    const batch = [...repository.wanted];
+    if (batch.length === 0) return;
+    repository.wanted.clear();
+    const args = [
+      '-c',
+      'fetch.negotiationAlgorithm=noop',
+      'fetch',
+      '--quiet',
+      '--no-tags',
+      '--no-write-fetch-head',
+      '--recurse-submodules=no',
+      '--filter=blob:none',
+      '--stdin',
+      'origin',
+    ];
+    try {
+      await retried(signal, () => git(repository.at, args, signal, `${batch.join('\n')}\n`));
+      for (const oid of batch) repository.fetched.add(oid);
+    } catch (error) {
+      // the others of this batch ask again, under their own ticket's signal
+      for (const oid of batch) if (!missing.includes(oid)) repository.wanted.add(oid);
+      throw error;
+    }
+  });
+  repository.queue = turn.catch(() => undefined);
+  await turn;
+  if (missing.some((oid) => repository.wanted.has(oid) || !repository.fetched.has(oid)))
+    await fetchBlobs(repository, missing, signal);
+}
+
+/** The entry of a ticket's path in the change, as git says it at the ticket's own head. */
+export function changedAt(change: Change, path: WirePath): ChangedFile | null {
+  return change.files.get(pathKey(path)) ?? null;
+}
