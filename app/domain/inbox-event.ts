@@ -47,7 +47,14 @@ export interface ListedRepository {
 
 /** One delivery, understood. `ignored` carries the reason as a code. */
 export type InboxEvent =
-  | ({ readonly kind: 'pull_request'; readonly action: string; readonly pull: EventPull } & InRepository)
+  | ({
+      readonly kind: 'pull_request';
+      readonly action: string;
+      readonly pull: EventPull;
+      /** The head before this one, where the delivery tells it (`synchronize`). */
+      readonly before: string | null;
+      readonly sender: EventActor | null;
+    } & InRepository)
   | ({
       readonly kind: 'comment';
       readonly pull: string;

@@ -44,6 +44,17 @@ export async function findRunOfPull(
   return found ?? null;
 }
 
+/** The newest epoch's run of a pull request over all installations that ever had it (RUN-1), or null. */
+export async function findNewestRun(tx: Reader, repositoryId: string, pull: string): Promise<Run | null> {
+  const [found] = await tx
+    .select()
+    .from(run)
+    .where(and(eq(run.repositoryId, repositoryId), eq(run.pull, pull)))
+    .orderBy(desc(run.epoch))
+    .limit(1);
+  return found ?? null;
+}
+
 /** Live runs, oldest first, narrowed by installation, repository, base branch or told head. */
 export async function listOpenRuns(
   tx: Reader,

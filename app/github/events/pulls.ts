@@ -10,6 +10,8 @@ export const pullRequest = z
     ...inRepository,
     action,
     number: idSchema,
+    before: oid.nullish(),
+    sender: actorSchema,
     pull_request: z.object({
       number: idSchema,
       state: z.enum(['open', 'closed']),
@@ -29,6 +31,8 @@ export const pullRequest = z
       action: p.action,
       installationId: p.installation.id,
       repository: p.repository,
+      before: p.before ?? null,
+      sender: p.sender,
       pull: {
         number: pull.number,
         state: pull.state,

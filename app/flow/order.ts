@@ -1,0 +1,52 @@
+/**
+ * The arrows in the order a pull request meets them: the worker runs them, docs/flow.md lists them,
+ * and a contract test holds the three together. A job's name is its arrow's.
+ */
+import * as z from 'zod';
+import { LIMITS } from '../domain/limits.ts';
+import { cutTickets } from './cut-tickets.ts';
+import { decideGate, sweepGates } from './decide-gate.ts';
+import { publishChecks, sweepChecks } from './publish-checks.ts';
+import { type ReceiveDeps, receiveDelivery } from './receive-delivery.ts';
+
+/** What the worker gives every arrow. */
+export type WorkDeps = ReceiveDeps;
+
+/** One arrow: what a job of its name does, or what a sweep does every so often, or both. */
+export interface Arrow {
+  readonly name: string;
+  /** Works a job; what it resolves to is logged. Payloads are ours, read by a schema all the same. */
+  readonly run?: (deps: WorkDeps, payload: unknown) => Promise<unknown>;
+  /** Finds by product time what is due. Several processes may do it at once. */
+  readonly sweep?: { readonly everyMs: number; readonly run: (deps: WorkDeps) => Promise<unknown> };
+}
+
+/** An arrow whose job carries `fields`, read by their schema. */
+function job<T>(
+  name: string,
+  fields: z.ZodType<T>,
+  run: (deps: WorkDeps, input: T) => Promise<unknown>,
+): Arrow {
+  return { name, run: (deps, payload) => run(deps, fields.parse(payload)) };
+}
+
+const SWEEP_MS = LIMITS.sweepMs.default;
+const ofRun = z.object({ run: z.string() });
+
+/** Every arrow that a job or a sweep starts. */
+export const ORDER: readonly Arrow[] = [
+  job('receive-delivery', z.object({ delivery: z.string() }), receiveDelivery),
+  job('cut-tickets', ofRun, cutTickets),
+  {
+    ...job('decide-gate', ofRun, decideGate),
+    sweep: { everyMs: SWEEP_MS, run: sweepGates },
+  },
+  {
+    ...job(
+      'publish-checks',
+      z.object({ repository: z.string(), sha: z.string(), name: z.string() }),
+      publishChecks,
+    ),
+    sweep: { everyMs: SWEEP_MS, run: sweepChecks },
+  },
+];

@@ -1,0 +1,77 @@
+import {
+  findEnrolment,
+  findInstallation,
+  findRepository,
+  type Repository,
+  upsertInstallation,
+  upsertRepository,
+} from '../../../db/store/installation.ts';
+import { addJob } from '../../../db/store/job.ts';
+import { productNow } from '../../../db/store/run.ts';
+import type { EventRepository } from '../../domain/inbox-event.ts';
+import { Fault } from '../../errors.ts';
+import type { Deps } from '../deps.ts';
+import { type EnrolOutcome, enrol } from '../enrol.ts';
+
+/** How long a branch without a policy is taken to have none, where no push of it was seen. */
+const ABSENT_MS = 10 * 60_000;
+
+/**
+ * Notes where a repository of a delivery is today, and that its installation is alive: the delivery
+ * proves both. An older delivery may name an older address; the client asks by id before it writes.
+ */
+export async function notePlace(
+  deps: Deps,
+  installationId: string,
+  told: EventRepository,
+): Promise<Repository> {
+  const { db } = deps.database;
+  const known = await findRepository(db, told.id);
+  const installation = await findInstallation(db, installationId);
+  if (installation !== null && installation.status !== 'active')
+    throw new Fault('installation_gone', `installation ${installationId} is ${installation.status}`);
+  const place = {
+    id: told.id,
+    installationId,
+    ownerId: told.ownerId,
+    owner: told.owner,
+    name: told.name,
+    defaultBranch: told.defaultBranch,
+    private: told.private,
+  };
+  const same =
+    known !== null &&
+    installation !== null &&
+    known.status === 'active' &&
+    Object.entries(place).every(([field, value]) => known[field as keyof Repository] === value);
+  if (same) return known;
+  return deps.database.transaction(async (tx) => {
+    if (installation === null)
+      await upsertInstallation(tx, { id: installationId, accountId: told.ownerId, accountLogin: told.owner });
+    return upsertRepository(tx, place);
+  });
+}
+
+/** What is known of a base branch, read when it is not known (GAT-4). A policy that has just appeared makes open pull requests wait. */
+export async function knowBranch(deps: Deps, repository: Repository, baseRef: string): Promise<EnrolOutcome> {
+  const { db } = deps.database;
+  const known = await findEnrolment(db, repository.id, baseRef);
+  if (known !== null) {
+    const stale = known.state === 'absent' && (await isOlder(deps, known.checkedAt, ABSENT_MS));
+    if (!stale) return { enrolment: known, appeared: false, required: known.error?.code === 'not_enrolled' };
+  }
+  const outcome = await enrol(deps, { repository: repository.id, baseRef });
+  if (outcome.appeared || known === null) await queueReconcile(deps, repository.id);
+  return outcome;
+}
+
+/** Queues a comparison of a repository's open pull requests with its runs. */
+export async function queueReconcile(deps: Deps, repositoryId: string): Promise<void> {
+  await deps.database.transaction((tx) =>
+    addJob(tx, 'reconcile', { repository: repositoryId }, { key: `reconcile:${repositoryId}`, priority: 20 }),
+  );
+}
+
+async function isOlder(deps: Deps, moment: Date, ms: number): Promise<boolean> {
+  return (await productNow(deps.database.db)).getTime() - moment.getTime() > ms;
+}

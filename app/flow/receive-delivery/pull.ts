@@ -1,0 +1,70 @@
+import { findRunOfPull } from '../../../db/store/run.ts';
+import type { InboxEvent } from '../../domain/inbox-event.ts';
+import { closeRun } from '../close-run.ts';
+import type { Deps } from '../deps.ts';
+import { ensureRun, type ToldPull } from '../ensure-run.ts';
+import type { Received } from '../receive-delivery.ts';
+import { knowBranch, notePlace } from './place.ts';
+
+/** Actions after which the present truth may differ (RUN-3). Others, labels say, change nothing that a run rests on. */
+const USED = new Set([
+  'opened',
+  'synchronize',
+  'reopened',
+  'edited',
+  'ready_for_review',
+  'converted_to_draft',
+  'closed',
+  'stacked',
+]);
+
+/** `pull_request`: the run exists, its gate is pending on the head, a sync reads the rest. */
+export async function receivePull(
+  deps: Deps,
+  event: Extract<InboxEvent, { kind: 'pull_request' }>,
+  received: Received,
+): Promise<string> {
+  if (!USED.has(event.action)) return 'ignored:unused_action';
+  const repository = await notePlace(deps, event.installationId, event.repository);
+  const run = await findRunOfPull(deps.database.db, {
+    installationId: repository.installationId,
+    repositoryId: repository.id,
+    pull: event.pull.number,
+  });
+  const actor = received.actor(event.sender);
+  const { cause } = received;
+
+  let pull: ToldPull & { readonly state: 'open' | 'closed'; readonly merged: boolean } = event.pull;
+  let certain = run === null;
+  if (run !== null) {
+    // a head that follows the one we know is news; anything else may be old, doubled or reordered: ask (RUN-2)
+    certain = !received.repeated && event.action === 'synchronize' && event.before === run.toldHead;
+    const same = event.pull.head === run.toldHead && event.pull.state === 'open' && isLive(run.status);
+    if (!certain && !same) {
+      pull = await (await deps.github.installation(repository.installationId)).getPull(
+        repository,
+        event.pull.number,
+      );
+      certain = true;
+    }
+  }
+  if (pull.state === 'closed') {
+    if (run === null) return 'ignored:no_run';
+    return closeRun(deps, { run: run.id, reason: pull.merged ? 'merged' : 'closed', actor, cause });
+  }
+  const enrolment = await knowBranch(deps, repository, pull.baseRef);
+  const outcome = await ensureRun(deps, {
+    repository: repository.id,
+    pull,
+    reason: 'opened',
+    headIsNews: certain,
+    enrolment,
+    actor,
+    cause,
+  });
+  return outcome.kind === 'not_enrolled' ? 'ignored:not_enrolled' : outcome.kind;
+}
+
+function isLive(status: string): boolean {
+  return status !== 'closed' && status !== 'merged';
+}

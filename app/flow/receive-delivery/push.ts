@@ -1,0 +1,17 @@
+import { findEnrolment } from '../../../db/store/installation.ts';
+import type { InboxEvent } from '../../domain/inbox-event.ts';
+import type { Deps } from '../deps.ts';
+import { enrol } from '../enrol.ts';
+import { notePlace, queueReconcile } from './place.ts';
+
+/** `push`: a base branch's policy may have changed with it (RUN-3), and on the default branch the workflow file (RUN-9). */
+export async function receivePush(deps: Deps, event: Extract<InboxEvent, { kind: 'push' }>): Promise<string> {
+  const repository = await notePlace(deps, event.installationId, event.repository);
+  const known = await findEnrolment(deps.database.db, repository.id, event.branch);
+  const isDefault = event.branch === repository.defaultBranch;
+  // a branch that no pull request ever aimed at is read when one does
+  if (known === null && !isDefault) return 'ignored:not_a_base';
+  const { appeared, enrolment } = await enrol(deps, { repository: repository.id, baseRef: event.branch });
+  if (appeared || known === null) await queueReconcile(deps, repository.id);
+  return enrolment.state;
+}

@@ -1,0 +1,178 @@
+/**
+ * The job runner: graphile-worker's tasks are the arrows of flow/order.ts, and a ticker runs their
+ * sweeps. A job has one effect however often it runs, so a lost answer or a second worker only costs
+ * time. One line is logged per job and per sweep that did something.
+ */
+import { EventEmitter } from 'node:events';
+import { Logger, type Runner, run, type TaskList, type WorkerEvents } from 'graphile-worker';
+import { Fault, Refusal } from './errors.ts';
+import { type Arrow, ORDER, type WorkDeps } from './flow/order.ts';
+import { claimPool, type PoolClaim, unlockDeadPools } from './worker/pools.ts';
+
+/** How the worker runs. */
+export interface WorkerOptions {
+  /** Jobs at a time (default 5). */
+  readonly concurrency?: number;
+  /** Whether sweeps run by themselves (default true); tests call `sweep`. */
+  readonly sweeps?: boolean;
+  /** Called when a job ended, for metrics. */
+  readonly observe?: (task: string, outcome: JobOutcome, ms: number) => void;
+}
+
+/** How a job ended: `retry` comes again later, `dropped` never will. */
+export type JobOutcome = 'done' | 'retry' | 'dropped';
+
+/** A running worker. */
+export interface Worker {
+  /** Takes no more jobs and waits for those that run, at most `graceMs`; what is left then is given back. */
+  stop(graceMs: number): Promise<void>;
+  /** Whether it takes jobs. */
+  running(): boolean;
+}
+
+/** How often jobs of processes that died are looked for. */
+const UNLOCK_MS = 30_000;
+/** A job whose limit names a wait is looked at again after it, within these bounds. */
+const LONGEST_WAIT_MS = 60 * 60_000;
+
+/** Starts taking jobs and, unless told not to, running sweeps. */
+export async function startWorker(deps: WorkDeps, options: WorkerOptions = {}): Promise<Worker> {
+  const stopping = new AbortController();
+  const events = new EventEmitter() as WorkerEvents;
+  const claim: PoolClaim = await claimPool(deps.database, events);
+  let runner: Runner;
+  try {
+    runner = await run({
+      pgPool: deps.database.pool,
+      concurrency: options.concurrency ?? 5,
+      noHandleSignals: true,
+      pollInterval: 1_000,
+      events,
+      logger: quiet(deps),
+      taskList: tasks(deps, options),
+    });
+    await claim.settled();
+  } catch (error) {
+    await claim.release();
+    throw error;
+  }
+  await unlockDeadPools(deps.database);
+  const tickers = [
+    every(UNLOCK_MS, stopping.signal, () =>
+      guarded(deps, 'unlock-dead-pools', () => unlockDeadPools(deps.database)),
+    ),
+    ...(options.sweeps === false ? [] : sweepers(deps, stopping.signal)),
+  ];
+  let stopped = false;
+  runner.promise.catch((error: unknown) => deps.log.error({ err: error }, 'worker'));
+  return {
+    running: () => !stopped,
+    async stop(graceMs) {
+      if (stopped) return;
+      stopped = true;
+      stopping.abort();
+      const late = new Promise<'late'>((done) => setTimeout(done, graceMs, 'late').unref());
+      const work = Promise.allSettled([runner.stop(), ...tickers]);
+      // a job that outlives the grace is given back by the release of its pool's lock
+      if ((await Promise.race([work, late])) === 'late') deps.log.warn({ graceMs }, 'worker-grace');
+      await claim.release();
+    },
+  };
+}
+
+/** Runs every sweep once, in order; a failing one is logged and stops no other (POOL-5). Answers the names that failed. */
+export async function sweep(deps: WorkDeps, arrows: readonly Arrow[] = ORDER): Promise<readonly string[]> {
+  const failed: string[] = [];
+  for (const arrow of arrows) {
+    if (arrow.sweep === undefined) continue;
+    const { run: work } = arrow.sweep;
+    if (!(await guarded(deps, arrow.name, () => work(deps)))) failed.push(arrow.name);
+  }
+  return failed;
+}
+
+function sweepers(deps: WorkDeps, signal: AbortSignal): Promise<void>[] {
+  return ORDER.flatMap((arrow) => {
+    const due = arrow.sweep;
+    return due === undefined
+      ? []
+      : [every(due.everyMs, signal, () => guarded(deps, arrow.name, () => due.run(deps)))];
+  });
+}
+
+async function guarded(deps: WorkDeps, name: string, work: () => Promise<unknown>): Promise<boolean> {
+  try {
+    const outcome = await work();
+    if (outcome !== undefined && outcome !== 0) deps.log.info({ sweep: name, outcome }, 'sweep');
+    return true;
+  } catch (error) {
+    deps.log.error({ sweep: name, err: error }, 'sweep');
+    return false;
+  }
+}
+
+/** Runs `work` now and then every `ms`, never twice at a time, until the signal; resolves when the last run ended. */
+async function every(ms: number, signal: AbortSignal, work: () => Promise<unknown>): Promise<void> {
+  while (!signal.aborted) {
+    await work();
+    await new Promise<void>((done) => {
+      const timer = setTimeout(end, ms);
+      function end() {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', end);
+        done();
+      }
+      signal.addEventListener('abort', end);
+      if (signal.aborted) end();
+    });
+  }
+}
+
+function tasks(deps: WorkDeps, options: WorkerOptions): TaskList {
+  return Object.fromEntries(
+    ORDER.flatMap((arrow) => {
+      const work = arrow.run;
+      if (work === undefined) return [];
+      const task: TaskList[string] = async (payload, helpers) => {
+        const started = performance.now();
+        const line = { task: arrow.name, job: helpers.job.id, attempt: helpers.job.attempts, payload };
+        const told = (outcome: JobOutcome, more: Record<string, unknown>) => {
+          const ms = Math.round(performance.now() - started);
+          options.observe?.(arrow.name, outcome, ms);
+          const level = outcome === 'done' ? 'info' : outcome === 'retry' ? 'warn' : 'error';
+          deps.log[level]({ ...line, ...more, outcome, ms }, arrow.name);
+        };
+        try {
+          const result = await work(deps, payload);
+          told('done', { result });
+        } catch (error) {
+          const wait = error instanceof Fault ? error.retryAfterMs : undefined;
+          if (error instanceof Fault && error.retryable && wait !== undefined) {
+            // waited out as told (OPS-6): it is no failure of the job and costs none of its attempts
+            await helpers.addJob(arrow.name, payload as object, {
+              runAt: new Date(Date.now() + Math.min(wait, LONGEST_WAIT_MS)),
+              maxAttempts: helpers.job.max_attempts,
+              priority: helpers.job.priority,
+              ...(helpers.job.key === null ? {} : { jobKey: helpers.job.key }),
+            });
+            told('retry', { code: error.code, waitMs: wait });
+            return;
+          }
+          const final = error instanceof Refusal || (error instanceof Fault && !error.retryable);
+          told(final ? 'dropped' : 'retry', { err: error });
+          // an error that is not ours may be a passing one of Postgres: the queue's attempts bound it
+          if (!final) throw error;
+        }
+      };
+      return [[arrow.name, task]];
+    }),
+  );
+}
+
+/** graphile-worker's own lines; a failed task was told already, and its lines would show payloads. */
+function quiet(deps: WorkDeps): Logger {
+  return new Logger(() => (level, message) => {
+    if (level === 'error' && !message.startsWith('Failed task'))
+      deps.log.error({ message }, 'graphile-worker');
+  });
+}
