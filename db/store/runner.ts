@@ -162,3 +162,9 @@ export async function pruneRunners(tx: Tx, ms: number): Promise<number> {
   await tx.execute(sql`delete from jti where expires_at < cs_now()`);
   return rows.length;
 }
+
+/** The runner of that id, or null. */
+export async function findRunner(reader: Reader, id: string): Promise<Runner | null> {
+  const [found] = await reader.select().from(runner).where(eq(runner.id, id)).limit(1);
+  return found ?? null;
+}

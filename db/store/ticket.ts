@@ -280,3 +280,14 @@ export async function listRunsBehind(
     order by r.opened_at, r.id`);
   return rows.map((row) => ({ runId: row.run_id, repositoryId: row.repository_id }));
 }
+
+/** Whether a repository has tickets that wait or are with a runner, in runs that may spend. */
+export async function anyWaiting(reader: Reader, repositoryId: string): Promise<boolean> {
+  const { rows } = await reader.execute<{ found: boolean }>(sql`
+    select exists (
+      select from run r join ticket t on t.run_id = r.id
+      where r.repository_id = ${repositoryId} and r.status = 'open' and r.allowed_rule is not null
+        and t.state in ('pending', 'leased')
+        and (t.state = 'leased' or t.not_before is null or t.not_before <= cs_now())) as found`);
+  return rows[0]?.found === true;
+}

@@ -1,0 +1,242 @@
+/**
+ * A workflow runner's verified OIDC claims become a login (AUT-1 checks 6 to 13, RID-1).
+ *
+ * Reads: repository, installation, dispatch, runner. Writes: jti, dispatch, runner, login, pool.
+ * Calls: nothing. Queues: dispatch, where a pool revives.
+ * May fail with: `protocol_version`, `forbidden`, `unauthorized` (a token used before), `owner_mismatch`.
+ */
+import { createHash } from 'node:crypto';
+import type { Tx } from '../../db/client.ts';
+import {
+  answerDispatch,
+  type Dispatch,
+  lockDispatchOfNonce,
+  lockDispatchOfWorkflow,
+} from '../../db/store/dispatch.ts';
+import { findInstallation, findRepository, type Repository } from '../../db/store/installation.ts';
+import { addJob } from '../../db/store/job.ts';
+import { findPool, putPool } from '../../db/store/provider.ts';
+import { addLogin, addRunner, findRunnerOfJob, revokeLogins, useTokenId } from '../../db/store/runner.ts';
+import { LIMITS } from '../domain/limits.ts';
+import { Refusal } from '../errors.ts';
+import { PROTOCOL_VERSION } from '../protocol/runner.ts';
+import type { Deps } from './deps.ts';
+
+/** What the edge verified of a GitHub Actions OIDC token: signature, issuer, audience, times and shapes. */
+export interface VerifiedClaims {
+  readonly issuer: string;
+  readonly tokenId: string;
+  /** Seconds until it expires, from now. */
+  readonly expiresInS: number;
+  /** SHA-256 over the token, hex. */
+  readonly digest: string;
+  readonly repositoryId: string;
+  readonly ownerId: string;
+  /** `owner/name` as GitHub has it now: an address, never identity. */
+  readonly repository: string;
+  readonly event: string;
+  readonly ref: string;
+  readonly refType: string;
+  readonly workflowRef: string;
+  readonly jobWorkflowRef: string | null;
+  readonly workflowRun: string;
+  readonly attempt: number;
+  /** The job's check run; not every server tells it. */
+  readonly job: string | null;
+  readonly environment: string | null;
+}
+
+/** A login request whose token was verified. */
+export interface LoginInput {
+  readonly claims: VerifiedClaims;
+  readonly protocol: string;
+  readonly nonce: string | null;
+  readonly version: string;
+  readonly capacity: number;
+  readonly keys: readonly string[] | null;
+}
+
+/** A login: its token is told once. */
+export interface LoginOutcome {
+  readonly token: string;
+  readonly expiresAt: Date;
+  readonly runner: string;
+  readonly login: string;
+  readonly run: string | null;
+}
+
+/** The hash under which a token or nonce is stored. */
+export function secretHash(secret: string): Buffer {
+  return createHash('sha256').update(secret, 'utf8').digest();
+}
+
+/** Exchanges verified claims for a login token; the token id is spent in the same transaction. */
+export async function login(deps: Deps, input: LoginInput): Promise<LoginOutcome> {
+  const { claims } = input;
+  if (input.protocol.split('.')[0] !== PROTOCOL_VERSION.split('.')[0])
+    throw new Refusal(
+      'protocol_version',
+      `this server speaks protocol ${PROTOCOL_VERSION}`,
+      `protocol ${PROTOCOL_VERSION}: use the Action's version that fits the server`,
+    );
+  const outcome = await deps.database.transaction(async (tx) => {
+    const repository = await covered(tx, claims);
+    checkEvent(claims, repository);
+    const dispatch = await dispatchOf(tx, claims, input.nonce);
+    checkWorkflow(claims, dispatch);
+    const keepMs = claims.expiresInS * 1000 + 2 * LIMITS.oidcToleranceMs.default;
+    if (!(await useTokenId(tx, claims.issuer, claims.tokenId, keepMs)))
+      throw new Refusal('unauthorized', 'this token was used before', 'a fresh token for each login');
+    if (!(await answerDispatch(tx, dispatch.id, claims.workflowRun, claims.attempt)))
+      throw new Refusal('owner_mismatch', 'this dispatch belongs to another workflow run or attempt');
+    await revivePool(tx, dispatch);
+    const runner = await runnerOf(deps, tx, input, dispatch, repository);
+    const token = deps.ids.secret();
+    const id = deps.ids.next();
+    const expiresAt = await addLogin(
+      tx,
+      {
+        id,
+        runnerId: runner,
+        tokenHash: secretHash(token),
+        claims: claims.digest,
+        identity: {
+          role: 'worker',
+          installation: repository.installationId,
+          repository: repository.id,
+          run: dispatch.runId,
+          workflowRun: claims.workflowRun,
+          attempt: claims.attempt,
+          job: claims.job,
+          pool: dispatch.pool,
+        },
+      },
+      LIMITS.loginMs.default,
+    );
+    return { token, expiresAt, runner, login: id, run: dispatch.runId };
+  });
+  deps.log.info(
+    { runner: outcome.runner, repository: claims.repositoryId, workflow_run: claims.workflowRun },
+    'login',
+  );
+  return outcome;
+}
+
+/** Check 6: the ids name a repository that an active installation covers now; names are never compared. */
+async function covered(tx: Tx, claims: VerifiedClaims): Promise<Repository> {
+  const repository = await findRepository(tx, claims.repositoryId);
+  const installation = repository === null ? null : await findInstallation(tx, repository.installationId);
+  if (
+    repository === null ||
+    repository.status !== 'active' ||
+    repository.ownerId !== claims.ownerId ||
+    installation === null ||
+    installation.status !== 'active'
+  )
+    throw new Refusal('forbidden', 'no active installation covers the repository of this token');
+  return repository;
+}
+
+/** Checks 7, 8 and 11: where the workflow ran. A pull request's own workflow never gets a login (attack 16). */
+function checkEvent(claims: VerifiedClaims, repository: Repository): void {
+  if (claims.event !== 'workflow_dispatch')
+    throw new Refusal('forbidden', `a run of ${claims.event} gets no login`, 'a run of workflow_dispatch');
+  if (claims.refType !== 'branch' || claims.ref !== `refs/heads/${repository.defaultBranch}`)
+    throw new Refusal('forbidden', 'this run is not on the default branch', 'a run on the default branch');
+  if (claims.environment !== null && claims.environment !== 'github-hosted')
+    throw new Refusal(
+      'forbidden',
+      'self-hosted workflow runners are not supported yet',
+      'runs-on: a runner hosted by GitHub',
+    );
+}
+
+/** Check 9: a dispatch of ours, known by its workflow run, or unanswered and named by the nonce it carried. */
+async function dispatchOf(tx: Tx, claims: VerifiedClaims, nonce: string | null): Promise<Dispatch> {
+  const byNonce =
+    nonce === null ? null : await lockDispatchOfNonce(tx, claims.repositoryId, secretHash(nonce));
+  const byRun = await lockDispatchOfWorkflow(tx, claims.repositoryId, claims.workflowRun);
+  const found = byRun ?? byNonce;
+  if (found === null)
+    throw new Refusal('forbidden', 'this workflow run was not started by us', 'a run that we dispatched');
+  if (byRun !== null && byNonce !== null && byRun.id !== byNonce.id)
+    throw new Refusal('owner_mismatch', 'the nonce is of another dispatch than the workflow run');
+  if (found.workflowRun !== null && found.workflowRun !== claims.workflowRun)
+    throw new Refusal('owner_mismatch', 'this dispatch was answered by another workflow run');
+  if (found.attempt !== null && found.attempt !== claims.attempt)
+    throw new Refusal(
+      'owner_mismatch',
+      'a re-run is another attempt and needs a dispatch of its own',
+      '/rerun, which starts one',
+    );
+  return found;
+}
+
+/** Check 8: the pool's workflow file, compared whole; a name may hold `@` and a ref may hold anything. */
+function checkWorkflow(claims: VerifiedClaims, dispatch: Dispatch): void {
+  const expected = `${claims.repository}/.github/workflows/${dispatch.workflow}@${claims.ref}`;
+  const own = claims.jobWorkflowRef ?? claims.workflowRef;
+  if (claims.workflowRef !== expected || own !== expected)
+    throw new Refusal(
+      'forbidden',
+      'this run is of another workflow file than the pool’s',
+      `.github/workflows/${dispatch.workflow} on the default branch`,
+    );
+}
+
+/** A runner came: the pool works (POOL-3). */
+async function revivePool(tx: Tx, dispatch: Dispatch): Promise<void> {
+  const pool = await findPool(tx, dispatch.repositoryId, dispatch.pool);
+  if (pool === null || (pool.missed === 0 && pool.settledUntil === null)) return;
+  await putPool(tx, {
+    repositoryId: dispatch.repositoryId,
+    installationId: dispatch.installationId,
+    name: dispatch.pool,
+    missed: 0,
+    rounds: 0,
+    settledMs: null,
+    detail: null,
+  });
+  await addJob(
+    tx,
+    'dispatch',
+    { repository: dispatch.repositoryId },
+    { key: `dispatch:${dispatch.repositoryId}` },
+  );
+}
+
+/** The runner that this job is: a second login takes the place of the first and keeps its leases (RID-1). */
+async function runnerOf(
+  deps: Deps,
+  tx: Tx,
+  input: LoginInput,
+  dispatch: Dispatch,
+  repository: Repository,
+): Promise<string> {
+  const { claims } = input;
+  const known = await findRunnerOfJob(tx, {
+    repositoryId: repository.id,
+    workflowRun: claims.workflowRun,
+    attempt: claims.attempt,
+    job: claims.job,
+  });
+  if (known !== null) {
+    if (known.endedAt !== null) throw new Refusal('revoked', 'this runner has ended');
+    await revokeLogins(tx, known.id);
+    return known.id;
+  }
+  const id = deps.ids.next();
+  await addRunner(tx, {
+    id,
+    installationId: repository.installationId,
+    repositoryId: repository.id,
+    pool: dispatch.pool,
+    workflowRun: claims.workflowRun,
+    attempt: claims.attempt,
+    job: claims.job,
+    version: input.version,
+    capacity: input.capacity,
+    keys: input.keys === null ? null : [...input.keys],
+  });
+  return id;
+}
