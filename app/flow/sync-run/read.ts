@@ -1,0 +1,197 @@
+/** What GitHub and git say of a pull request now, and what the base says how to treat it (RUN-2, RUN-8, GIT-1). */
+import { createHash } from 'node:crypto';
+import type { Repository } from '../../../db/store/installation.ts';
+import type { Run } from '../../../db/store/run.ts';
+import { blockSlug } from '../../domain/block/trailers.ts';
+import type { AttributesFile } from '../../domain/file-set/attributes.ts';
+import { entryFault } from '../../domain/ownership/entry.ts';
+import { encodePath, pathKey, type WirePath } from '../../domain/path.ts';
+import { isGlob } from '../../domain/policy/pattern.ts';
+import { POLICY_PATH, type Policy, parsePolicy } from '../../domain/policy.ts';
+import { Fault } from '../../errors.ts';
+import type { GitHub, GitReader, PullInfo, PullReading } from '../../github/port.ts';
+import type { Deps } from '../deps.ts';
+
+/** The policy at the base commit. */
+export type BasePolicy =
+  | {
+      readonly state: 'valid';
+      readonly hash: string;
+      readonly bytes: Buffer;
+      readonly policy: Policy;
+      readonly commit: string;
+    }
+  | {
+      readonly state: 'invalid';
+      readonly hash: string;
+      readonly commit: string;
+      readonly error: { readonly code: string; readonly line: number; readonly message: string };
+    }
+  | { readonly state: 'absent'; readonly commit: string };
+
+/** The content of a pull request with all that its decisions need of git. */
+export interface Content {
+  readonly reading: PullReading;
+  /** `.gitattributes` at the merge base, of every folder that holds a changed path. */
+  readonly attributes: readonly AttributesFile[];
+  /** Lines of head blobs; empty unless a route asks for lines. */
+  readonly lines: ReadonlyMap<string, number>;
+  /** Mode of what each exact `Owns` entry names at the head, else at the merge base, by text. */
+  readonly entryModes: ReadonlyMap<string, string>;
+  /** Whether the earlier head is an ancestor of this one; null when there is none or git cannot tell. */
+  readonly ancestor: boolean | null;
+}
+
+/** An open pull request as it is now. `content` is null where the base has no valid policy. */
+export interface Truth {
+  readonly pull: PullInfo;
+  readonly policy: BasePolicy;
+  readonly content: Content | null;
+}
+
+/** A commit list that grew longer than GitHub answers in one go is still git's to read. */
+export interface Source {
+  readonly git: GitReader;
+  readonly repository: Repository;
+  readonly url: string;
+  readonly token: string;
+}
+
+/** Where git reads a repository from. */
+export async function sourceOf(deps: Deps, github: GitHub, repository: Repository): Promise<Source> {
+  return {
+    git: deps.git,
+    repository,
+    url: `${deps.settings.serverUrl}/${repository.owner}/${repository.name}.git`,
+    token: await github.readToken(repository),
+  };
+}
+
+/** Reads an open pull request; throws `git_unavailable`, `no_merge_base` and what GitHub's calls throw. */
+export async function readTruth(source: Source, github: GitHub, run: Run, pull: PullInfo): Promise<Truth> {
+  const { repository } = source;
+  const base = (await github.getBranchHead(repository, pull.baseRef)) ?? pull.base;
+  const policy = await readBasePolicy(source, base);
+  if (policy.state !== 'valid') return { pull, policy, content: null };
+  const hint = await github.getMergeBase(repository, base, pull.head);
+  const reading = await source.git.readPull({
+    repository,
+    cloneUrl: source.url,
+    token: source.token,
+    pull: pull.number,
+    head: pull.head,
+    base,
+    mergeBase: hint,
+    commits: pull.commits,
+  });
+  return {
+    pull,
+    policy,
+    content: {
+      reading,
+      attributes: await readAttributes(source, reading),
+      lines: await readLines(source, policy.policy, reading),
+      entryModes: await readEntryModes(source, reading),
+      ancestor: await ancestorOf(source, run.head, reading),
+    },
+  };
+}
+
+async function readBasePolicy(source: Source, commit: string): Promise<BasePolicy> {
+  const bytes = await source.git.readPath(source.repository, source.url, source.token, commit, POLICY_PATH);
+  if (bytes === null) return { state: 'absent', commit };
+  const hash = createHash('sha256').update(bytes).digest('hex');
+  const parsed = parsePolicy(bytes);
+  if (parsed.ok) return { state: 'valid', hash, bytes, policy: parsed.policy, commit };
+  const [error] = parsed.errors;
+  if (error === undefined) throw new Fault('bug', 'a policy was refused without an error');
+  return { state: 'invalid', hash, commit, error };
+}
+
+async function readAttributes(source: Source, reading: PullReading): Promise<AttributesFile[]> {
+  const folders = new Set(['']);
+  for (const { path } of reading.files) {
+    const key = pathKey(path);
+    for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1)) {
+      folders.add(key.slice(0, slash + 1));
+    }
+  }
+  const { git, repository, url, token } = source;
+  const wanted = [...folders].map((folder) => ({ folder, path: bytePath(`${folder}.gitattributes`) }));
+  const entries = await git.readEntries(
+    repository,
+    url,
+    token,
+    reading.mergeBase,
+    wanted.map((one) => one.path),
+  );
+  const found = wanted.flatMap(({ folder, path }) => {
+    const entry = entries.get(pathKey(path));
+    return entry?.mode.startsWith('100') === true ? [{ folder, oid: entry.oid }] : [];
+  });
+  if (found.length === 0) return [];
+  const blobs = await git.readBlobs(
+    repository,
+    url,
+    token,
+    found.map(({ oid }) => oid),
+  );
+  return found.flatMap(({ folder, oid }) => {
+    const bytes = blobs.get(oid);
+    return bytes === undefined ? [] : [{ folder: Buffer.from(folder, 'latin1').toString('utf8'), bytes }];
+  });
+}
+
+async function readLines(source: Source, policy: Policy, reading: PullReading): Promise<Map<string, number>> {
+  const lines = new Map<string, number>();
+  if (!policy.routes.some((route) => route.when.lines !== undefined)) return lines;
+  const oids = reading.files.flatMap((file) =>
+    file.blobHead !== null && file.modeHead?.startsWith('100') === true ? [file.blobHead] : [],
+  );
+  const blobs = await source.git.readBlobs(source.repository, source.url, source.token, oids);
+  for (const [oid, bytes] of blobs) lines.set(oid, countLines(bytes));
+  return lines;
+}
+
+function countLines(bytes: Buffer): number {
+  let count = 0;
+  for (let at = bytes.indexOf(0x0a); at >= 0; at = bytes.indexOf(0x0a, at + 1)) count++;
+  return bytes.length > 0 && bytes.at(-1) !== 0x0a ? count + 1 : count;
+}
+
+/** OWN-2: an exact entry records what it was when it was first claimed. */
+async function readEntryModes(source: Source, reading: PullReading): Promise<Map<string, string>> {
+  const exact = new Set<string>();
+  for (const { trailers } of reading.commits) {
+    if (blockSlug(trailers).slug === null) continue;
+    for (const { key, value } of trailers) {
+      if (key.toLowerCase() !== 'owns' || entryFault(value) !== null) continue;
+      if (!isGlob(value) && !value.endsWith('/')) exact.add(value);
+    }
+  }
+  const modes = new Map<string, string>();
+  if (exact.size === 0) return modes;
+  const { git, repository, url, token } = source;
+  for (const commit of [reading.mergeBase, reading.head]) {
+    const entries = await git.readEntries(repository, url, token, commit, [...exact]);
+    for (const text of exact) {
+      const entry = entries.get(pathKey(text));
+      if (entry !== undefined) modes.set(text, entry.mode);
+    }
+  }
+  return modes;
+}
+
+async function ancestorOf(
+  source: Source,
+  prior: string | null,
+  reading: PullReading,
+): Promise<boolean | null> {
+  if (prior === null || prior === reading.head) return null;
+  if (prior === reading.mergeBase || reading.commits.some((commit) => commit.oid === prior)) return true;
+  return source.git.isAncestor(source.repository, prior, reading.head);
+}
+
+function bytePath(key: string): WirePath {
+  return encodePath(Buffer.from(key, 'latin1'));
+}
