@@ -16,6 +16,8 @@
  *   gh.checkRuns(repo, pull.head.sha); gh.mergeable(pull, 'countersign', app);
  *   gh.faults.add({ on: 'checks/create', times: 1, when: 'after', status: 502 });
  *   gh.webhooks.drop(({ event }) => event === 'push'); .double() .delay(ms) .hold().release('reversed')
+ *   repo.secrets['KEY'] = '…'; gh.actions.runs; gh.actions.disturb({ kind: 'never' }); gh.actions.lose(run); .cancel(run)
+ *   await gh.oidc.mint({ aud, run_id }, { alg, key });           // any token, also one to refuse
  *   gh.violations                                                // tests assert that it is empty
  *   await gh.close();
  *
@@ -25,7 +27,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingMessage, Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ACTIONS_APP_ID } from './actions/records.ts';
+import { ACTIONS_APP } from './actions/records.ts';
 import { Actions } from './actions/service.ts';
 import type { FileChanges } from './git/repository.ts';
 import { Faults } from './http/faults.ts';
@@ -46,7 +48,7 @@ import { Repository } from './repository.ts';
 import { actionsHandlers } from './rest/actions.ts';
 import { appHandlers } from './rest/apps.ts';
 import { announceCheck } from './rest/check-events.ts';
-import { governingRun } from './rest/check-runs.ts';
+import { governingRun, rerequestCheck } from './rest/check-runs.ts';
 import { checkHandlers } from './rest/checks.ts';
 import { deleteComment, editComment } from './rest/comments.ts';
 import { issueHandlers } from './rest/issues.ts';
@@ -92,7 +94,7 @@ export class SandboxGitHub {
     world.emit = (emission) => this.webhooks.emit(emission);
   }
 
-  /** Where git is served and pages would be: the product's GITHUB_SERVER_URL. */
+  /** Where git is served: the product's GITHUB_SERVER_URL. */
   get url(): string {
     return this.world.url;
   }
@@ -231,10 +233,8 @@ export class SandboxGitHub {
   }
 
   /** Someone presses "Re-run" on a check run; only its app hears of it (facts/github.md §1). */
-  async rerequest(repository: Repository, run: CheckRun, by: User): Promise<void> {
-    run.suite.status = 'queued';
-    run.suite.conclusion = null;
-    await announceCheck(this.world, repository, run, 'rerequested', by);
+  rerequest(repository: Repository, run: CheckRun, by: User): Promise<void> {
+    return rerequestCheck(this.world, repository, run, by);
   }
 
   /** Someone presses a button of a check run. */
@@ -252,7 +252,12 @@ export class SandboxGitHub {
     ).length;
   }
 
-  /** Moves this GitHub's clock: tokens expire, deliveries are forgotten. */
+  /** All tokens made so far are an hour old: 401 from now on. */
+  expireTokens(): void {
+    for (const token of this.world.tokens.values()) if (token.kind !== 'user') token.expiresAt = 0;
+  }
+
+  /** Moves this GitHub's clock: stamps, rate windows, kept deliveries. Tokens live by the machine's clock. */
   advance(milliseconds: number): void {
     this.world.advance(milliseconds);
   }
@@ -271,11 +276,13 @@ export class SandboxGitHub {
 
   /** Ends deliveries and jobs, closes the port and removes the repositories. */
   async close(): Promise<void> {
+    this.world.closing = true;
     this.webhooks.stop();
     this.actions.stop();
     await this.idle().catch(() => {});
-    this.#server?.closeAllConnections();
-    await new Promise((resolve) => (this.#server === null ? resolve(null) : this.#server.close(resolve)));
+    const server = this.#server;
+    server?.closeAllConnections();
+    await new Promise<void>((resolve) => (server === null ? resolve() : server.close(() => resolve())));
     await rm(this.world.root, { recursive: true, force: true, maxRetries: 3 });
   }
 }
@@ -284,15 +291,9 @@ export class SandboxGitHub {
 export async function startGitHub(options: GitHubOptions = {}): Promise<SandboxGitHub> {
   const root = await mkdtemp(join(tmpdir(), 'sandbox-github-'));
   const world = new World(root, options.firstIds ?? {});
-  // The two accounts every GitHub has: deleted people, and the app that workflows act for.
+  // What every GitHub has: the account of deleted people, and the app that workflows act for.
   world.addUser('ghost', 'User', 10137);
-  registerApp(world, {
-    slug: 'github-actions',
-    id: ACTIONS_APP_ID,
-    botId: 41_898_282,
-    permissions: {},
-    events: [],
-  });
+  registerApp(world, ACTIONS_APP);
   const github = new SandboxGitHub(world);
   await github.listen();
   return github;

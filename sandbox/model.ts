@@ -59,7 +59,8 @@ export interface Token {
   readonly user: User;
   readonly permissions: Permissions;
   readonly repositoryIds: ReadonlySet<number> | null;
-  readonly expiresAt: number;
+  /** Milliseconds of the machine's clock. */
+  expiresAt: number;
 }
 
 /** One annotation as it was accepted. */

@@ -23,6 +23,8 @@ export class OidcIssuer {
   readonly privateKey: KeyObject;
   readonly #publicKey: KeyObject;
   readonly #requests = new Map<string, { run: WorkflowRun; job: Job }>();
+  /** Milliseconds by which its clock differs from the machine's: tokens of a skewed or a moved clock. */
+  clockOffset = 0;
   /** How often the key set was fetched. */
   jwksFetches = 0;
 
@@ -55,7 +57,7 @@ export class OidcIssuer {
     claims: Claims,
     options: { alg?: string; key?: KeyObject | Uint8Array; kid?: string } = {},
   ): Promise<string> {
-    const now = Math.floor(this.world.now().getTime() / 1000);
+    const now = Math.floor((Date.now() + this.clockOffset) / 1000);
     const times = { jti: randomUUID(), iss: this.issuer, nbf: now - EARLIER, iat: now, exp: now + LIFETIME };
     const all = Object.entries({ ...times, ...claims }).filter(([, value]) => value !== undefined);
     return new SignJWT(Object.fromEntries(all))

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { type FileChanges, GitRepository, NO_OBJECT, type Signature } from './git/repository.ts';
+import { changeRepositories } from './installations.ts';
 import type { App, Role, User } from './model.ts';
 import { Pull } from './pull.ts';
+import { userJson } from './render/accounts.ts';
 import { actorCommitter, pushPayload } from './render/pushes.ts';
 import { requestSuites } from './rest/suites.ts';
 import type { World } from './world.ts';
@@ -62,6 +64,8 @@ export class Repository {
   readonly variables: Record<string, string> = {};
   /** How long a fork's push takes to reach this repository's pull ref (case 7); 'manual' waits for pull.propagate(). */
   propagation: number | 'manual' = 0;
+  /** Names it had; GitHub redirects from them. */
+  readonly formerNames: string[] = [];
   deleted = false;
   readonly createdAt: string;
   pushedAt: string;
@@ -213,9 +217,10 @@ export class Repository {
     await this.git.remove();
   }
 
-  /** Renames the repository and sends `repository.renamed`; its id stays. */
+  /** Renames the repository and sends `repository.renamed`; its id stays, the old name leads here until it is reused. */
   async rename(name: string): Promise<void> {
     const from = this.name;
+    this.formerNames.push(this.fullName);
     this.name = name;
     await this.world.emit({
       event: 'repository',
@@ -223,6 +228,23 @@ export class Repository {
       repository: this,
       sender: this.owner,
       payload: () => ({ changes: { repository: { name: { from } } } }),
+    });
+  }
+
+  /** Moves the repository to another account: the old one's installations lose it; sends `repository.transferred`. */
+  async transfer(to: User): Promise<void> {
+    const from = this.owner;
+    for (const installation of this.world.installationsOn(this))
+      if (installation.repositoryIds !== null)
+        await changeRepositories(this.world, installation, 'removed', [this]);
+    this.formerNames.push(this.fullName);
+    this.owner = to;
+    await this.world.emit({
+      event: 'repository',
+      action: 'transferred',
+      repository: this,
+      sender: from,
+      payload: () => ({ changes: { owner: { from: { user: userJson(this.world, from) } } } }),
     });
   }
 

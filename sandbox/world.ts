@@ -68,6 +68,7 @@ export class World {
   readonly workflowRuns: WorkflowRun[] = [];
   /** Bugs of the sandbox, and requests that GitHub would accept while ignoring part of them. Tests want it empty. */
   readonly violations: string[] = [];
+  closing = false;
   /** Work that `idle()` waits for: deliveries under way, propagation, jobs. */
   readonly pending = new Set<Promise<unknown>>();
   emit: (emission: Emission) => Promise<void> = async () => {};
@@ -98,7 +99,7 @@ export class World {
       .replace(/\.\d+Z$/, 'Z');
   }
 
-  /** Moves this GitHub's clock (token expiry, delivery retention). */
+  /** Moves this GitHub's clock (stamps, delivery retention, rate windows); credentials keep the machine's. */
   advance(milliseconds: number): void {
     this.#offset += milliseconds;
   }
@@ -106,7 +107,10 @@ export class World {
   /** Runs work in the background; a failure is a violation, `idle()` waits for it. */
   background(what: string, work: () => Promise<unknown>): void {
     const running = work()
-      .catch((error: unknown) => this.violations.push(`${what}: ${String(error)}`))
+      .catch((error: unknown) => {
+        // Once it closes, processes are killed and folders go: what fails then says nothing.
+        if (!this.closing) this.violations.push(`${what}: ${String(error)}`);
+      })
       .finally(() => this.pending.delete(running));
     this.pending.add(running);
   }
@@ -125,6 +129,15 @@ export class World {
   repositoryByName(owner: string, name: string): Repository | undefined {
     const full = `${owner}/${name}`.toLowerCase();
     return this.repositories.find((r) => !r.deleted && `${r.owner.login}/${r.name}`.toLowerCase() === full);
+  }
+
+  /** The repository that had a name before it was renamed or transferred, while nobody has taken that name. */
+  repositoryByFormerName(owner: string, name: string): Repository | undefined {
+    if (this.repositoryByName(owner, name) !== undefined) return undefined;
+    const full = `${owner}/${name}`.toLowerCase();
+    return this.repositories.find(
+      (r) => !r.deleted && r.formerNames.some((one) => one.toLowerCase() === full),
+    );
   }
 
   /** Installations of any app that cover a repository. */

@@ -10,6 +10,16 @@ import type { JobDefinition } from './workflow.ts';
 /** The app that workflows act for (facts/github.md §1). */
 export const ACTIONS_APP_ID = 15368;
 
+/** How it is registered; it signs nothing here and hears of nothing. */
+export const ACTIONS_APP = {
+  slug: 'github-actions',
+  id: ACTIONS_APP_ID,
+  botId: 41_898_282,
+  key: false,
+  permissions: {},
+  events: [],
+} as const;
+
 /** A queued run with a check suite of its own. */
 export function newRun(
   world: World,

@@ -6,6 +6,8 @@ import { type Bearer, Refused } from './call.ts';
 const HOUR = 3_600_000;
 const DRIFT_SECONDS = 60;
 
+// Credentials live by the machine's clock, whatever advance() did: Octokit and jose judge them by it as well.
+
 /** Finds out who sent an Authorization header; 401 for what is not valid. */
 export function authenticate(world: World, header: string | undefined): Bearer {
   if (header === undefined) return { kind: 'nobody' };
@@ -20,7 +22,7 @@ export function authenticate(world: World, header: string | undefined): Bearer {
 /** A token that has not expired and whose installation still exists. */
 export function findToken(world: World, credential: string): Token | null {
   const token = world.tokens.get(credential);
-  if (token === undefined || token.expiresAt <= world.now().getTime()) return null;
+  if (token === undefined || token.expiresAt <= Date.now()) return null;
   return token.installation?.deleted === true ? null : token;
 }
 
@@ -42,12 +44,12 @@ function appOfJwt(world: World, jwt: string) {
   const app = world.apps.find(
     (candidate) => String(candidate.id) === issuer || candidate.clientId === issuer,
   );
-  if (app === undefined) throw new Refused(401, 'Integration not found');
+  if (app === undefined || app.publicKey === '') throw new Refused(401, 'Integration not found');
   const valid = createVerify('RSA-SHA256')
     .update(`${head}.${body}`)
     .verify(app.publicKey, Buffer.from(signature, 'base64url'));
   if (!valid) throw undecodable;
-  const now = world.now().getTime() / 1000;
+  const now = Date.now() / 1000;
   const { iat, exp } = claims;
   if (typeof iat !== 'number' || iat > now + DRIFT_SECONDS)
     throw new Refused(
@@ -93,7 +95,7 @@ export function issueToken(
     user: init.user,
     permissions: { metadata: 'read', ...init.permissions },
     repositoryIds: init.repositoryIds,
-    expiresAt: world.now().getTime() + (init.lifetime ?? HOUR),
+    expiresAt: Date.now() + (init.lifetime ?? HOUR),
   };
   world.tokens.set(token.token, token);
   return token;

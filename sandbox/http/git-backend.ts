@@ -24,6 +24,11 @@ export async function serveGit(
   const url = new URL(request.url ?? '/', world.url);
   const [, owner = '', name = '', service = ''] = ROUTE.exec(url.pathname) ?? [];
   const repository = world.repositoryByName(decodeURIComponent(owner), decodeURIComponent(name));
+  const moved = world.repositoryByFormerName(decodeURIComponent(owner), decodeURIComponent(name));
+  if (moved !== undefined) {
+    response.writeHead(301, { location: `${moved.cloneUrl}/${service}${url.search}` }).end();
+    return 301;
+  }
   const pushing = service === 'git-receive-pack' || url.searchParams.get('service') === 'git-receive-pack';
   const refuse = (status: number, text: string): number => {
     const challenge = status === 401 ? { 'www-authenticate': 'Basic realm="GitHub"' } : {};

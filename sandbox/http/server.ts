@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { checkAnswer, checkBody, checkParameters, operationsByPath } from '../openapi.ts';
 import type { OperationId } from '../operations.ts';
+import type { Repository } from '../repository.ts';
 import type { World } from '../world.ts';
 import { authenticate } from './authenticate.ts';
 import { type Answer, type Bearer, type Call, type Handler, Refused } from './call.ts';
@@ -84,12 +85,14 @@ async function rest(
   const { world, faults, limits } = parts;
   const started = performance.now();
   const bytes = await read(request);
-  const route = match(method, url.pathname.slice(API_PREFIX.length) || '/');
+  const route = match(method, byName(world, url.pathname.slice(API_PREFIX.length) || '/'));
   if (route === null) {
     world.violations.push(`${method} ${url.pathname}: the sandbox serves no such operation`);
     return send(response, { status: 404, body: { message: 'Not Found' } }, {});
   }
   const { id } = route;
+  const moved = world.repositoryByFormerName(route.values['owner'] ?? '', route.values['repo'] ?? '');
+  if (moved !== undefined) return send(response, redirect(world, moved, url, method), {});
   let bearer: Bearer = { kind: 'nobody' };
   let headers: Record<string, string> = { 'x-github-request-id': randomUUID().toUpperCase() };
   let answer: Answer;
@@ -174,6 +177,24 @@ function match(method: string, path: string): { id: OperationId; values: Record<
     return { id: route.id, values: Object.fromEntries(values) };
   }
   return null;
+}
+
+// A renamed or transferred repository: 301 for reads, 307 for writes, to where the id leads.
+function redirect(world: World, repository: Repository, url: URL, method: string): Answer {
+  const rest = url.pathname.slice(API_PREFIX.length).split('/').slice(4).join('/');
+  const location = `${world.apiUrl}/repositories/${repository.id}${rest === '' ? '' : `/${rest}`}${url.search}`;
+  const body = {
+    message: 'Moved Permanently',
+    url: location,
+    documentation_url: 'https://docs.github.com/rest',
+  };
+  return { status: method === 'GET' ? 301 : 307, headers: { location }, body };
+}
+
+function byName(world: World, path: string): string {
+  const [, id, rest = ''] = /^\/repositories\/(\d+)(\/.*)?$/.exec(path) ?? [];
+  const repository = world.repositories.find((one) => !one.deleted && String(one.id) === id);
+  return repository === undefined ? path : `/repos/${repository.fullName}${rest}`;
 }
 
 async function read(request: IncomingMessage): Promise<Buffer> {

@@ -1,5 +1,5 @@
 import { Refused } from '../http/call.ts';
-import type { Annotation, App, CheckAction, CheckRun, CheckSuite, Json } from '../model.ts';
+import type { Annotation, App, CheckAction, CheckRun, CheckSuite, Json, User } from '../model.ts';
 import type { Repository } from '../repository.ts';
 import type { World } from '../world.ts';
 import { announceCheck } from './check-events.ts';
@@ -155,4 +155,16 @@ export function governingRun(
       (appId === null || run.app.id === appId),
   );
   return runs.reduce<CheckRun | null>((best, run) => (best === null || run.id > best.id ? run : best), null);
+}
+
+/** Re-request: the run itself is untouched, its suite goes to queued, its app hears of it (facts/github.md §1). */
+export async function rerequestCheck(
+  world: World,
+  repository: Repository,
+  run: CheckRun,
+  sender: User,
+): Promise<void> {
+  run.suite.status = 'queued';
+  run.suite.conclusion = null;
+  await announceCheck(world, repository, run, 'rerequested', sender);
 }

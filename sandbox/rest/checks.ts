@@ -10,8 +10,7 @@ import {
 import type { App, CheckRun } from '../model.ts';
 import type { OperationId } from '../operations.ts';
 import { checkRunJson, suiteJson } from '../render/checks.ts';
-import { announceCheck } from './check-events.ts';
-import { checkOutput, createCheckRun, setCheck } from './check-runs.ts';
+import { checkOutput, createCheckRun, rerequestCheck, setCheck } from './check-runs.ts';
 import { commitOf } from './repos.ts';
 
 /** Check runs and suites (facts/github.md §1, §2). */
@@ -85,15 +84,10 @@ export const checkHandlers = {
     return { status: 200, headers, body: { total_count: all.length, check_suites: suites } };
   },
 
-  // facts/github.md §1: the run itself is untouched, the suite goes to queued, the app decides what to do.
   'checks/rerequest-run': async (call) => {
-    const { world } = call;
-    const repository = repositoryOf(call);
     const run = runOf(call);
-    run.suite.status = 'queued';
-    run.suite.conclusion = null;
     const sender = call.bearer.kind === 'token' ? call.bearer.token.user : run.app.bot;
-    await announceCheck(world, repository, run, 'rerequested', sender);
+    await rerequestCheck(call.world, repositoryOf(call), run, sender);
     return { status: 201, body: {} };
   },
 } satisfies Partial<Record<OperationId, Handler>>;

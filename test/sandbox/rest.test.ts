@@ -206,6 +206,36 @@ describe('pull requests', () => {
   });
 });
 
+describe('names and ids', () => {
+  it('RUN-1: a renamed repository keeps its id, its old name leads there until someone takes it', async () => {
+    const before = await gh.createRepository({ owner: alice, name: 'before' });
+    await gh.changeRepositories(installation, 'added', before);
+    await before.rename('after');
+    const old = { owner: 'alice', repo: 'before' };
+    const { data } = await octokit.rest.repos.get(old);
+    expect(data).toMatchObject({ id: before.id, full_name: 'alice/after' });
+    const head_sha = await before.tip();
+    const { data: run } = await octokit.rest.checks.create({ ...old, name: 'moved', head_sha });
+    expect(gh.checkRuns(before, head_sha).map(({ id }) => id)).toEqual([run.id]);
+    const taken = await gh.createRepository({ owner: alice, name: 'before' });
+    await gh.changeRepositories(installation, 'added', taken);
+    expect((await octokit.rest.repos.get(old)).data.id).toBe(taken.id);
+  });
+
+  it('a transferred repository leaves the installation', async () => {
+    const erin = gh.createUser('erin');
+    const going = await gh.createRepository({ owner: alice, name: 'going', private: true });
+    await gh.changeRepositories(installation, 'added', going);
+    expect((await octokit.rest.repos.get({ owner: 'alice', repo: 'going' })).status).toBe(200);
+    await going.transfer(erin);
+    await expect(octokit.rest.repos.get({ owner: 'erin', repo: 'going' })).rejects.toMatchObject({
+      status: 404,
+    });
+    const names = gh.webhooks.events.slice(-2).map(({ event, action }) => `${event}.${action}`);
+    expect(names).toEqual(['installation_repositories.removed', 'repository.transferred']);
+  });
+});
+
 describe('limits and faults', () => {
   it('facts §12: answers carry x-ratelimit headers, and the content limit refuses with retry-after', async () => {
     const { headers, data } = await octokit.rest.rateLimit.get();

@@ -194,12 +194,7 @@ describe('webhooks (facts §11)', () => {
     const pages = await asApp.paginate(asApp.rest.apps.listWebhookDeliveries, { per_page: 5 });
     expect(pages.length).toBe(gh.world.deliveries.length);
     gh.advance(3 * 86_400_000 + 1000);
-    const later = new Octokit({
-      baseUrl: gh.apiUrl,
-      authStrategy: createAppAuth,
-      auth: { appId: app.id, privateKey: app.privateKey, timeDifference: 0 },
-    });
-    await expect(later.rest.apps.listWebhookDeliveries()).rejects.toMatchObject({ status: 401 });
+    expect((await asApp.rest.apps.listWebhookDeliveries()).data).toEqual([]);
     gh.advance(-(3 * 86_400_000 + 1000));
   });
 
