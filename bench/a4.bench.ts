@@ -1,7 +1,6 @@
-/** A4: the product's own path, a unit of work. */
+/** A4: the product's own path, a unit of work. The state change is the same hand-written statement on both sides. */
 import pg from 'pg';
 import { withRun } from '../app/flow/append-rows.ts';
-import { updateRun } from '../db/store/run.ts';
 import { type Bench, interleave, perSecond, versionsOf } from './bench.ts';
 import { withBenchDatabase } from './database.ts';
 import {
@@ -17,6 +16,10 @@ import {
 const REPS = 9;
 const MS = 400;
 const MUST = 0.7;
+const UPDATE = (table: 'run' | 'raw_run') => ({
+  name: `update_${table}`,
+  text: `update ${table} set title = $2, version = version + 1 where id = $1`,
+});
 
 /** `withRun` with one state change and one row, against BEGIN, UPDATE, INSERT, COMMIT by hand, one writer, fsync on. */
 export const bench: Bench = {
@@ -39,7 +42,7 @@ export const bench: Bench = {
           perSecond(MS, async () => {
             n += 1;
             await withRun({ database, signer }, 'a4', async (unit) => {
-              await updateRun(unit.tx, 'a4', { title: `title ${n}` });
+              await unit.tx.$client.query({ ...UPDATE('run'), values: ['a4', `title ${n}`] });
               unit.append('receipt.ended', draft as never);
             });
             return 1;
@@ -49,11 +52,7 @@ export const bench: Bench = {
             n += 1;
             const client = await database.pool.connect();
             await client.query('begin');
-            await client.query({
-              name: 'raw_update',
-              text: 'update raw_run set title = $2, version = version + 1 where id = $1',
-              values: ['a4', `title ${n}`],
-            });
+            await client.query({ ...UPDATE('raw_run'), values: ['a4', `title ${n}`] });
             await client.query({ ...RAW_INSERT, values: rawValues('a4', n, sample) });
             await client.query('commit');
             client.release();

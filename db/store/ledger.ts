@@ -1,5 +1,5 @@
 /** Chains and their rows. Only these statements touch the ledger; Postgres guards it besides (LED-5). */
-import { eq } from 'drizzle-orm';
+import { getTableColumns } from 'drizzle-orm';
 import type { StoredRow } from '../../app/domain/ledger/row.ts';
 import { Fault } from '../../app/errors.ts';
 import type { Reader, Tx } from '../client.ts';
@@ -17,7 +17,18 @@ export interface LedgerHead {
   readonly hash: Buffer | null;
 }
 
-const HEAD = `select run_id, installation_id, log, repository_id, genesis, seq, hash, cs_now() as now from ledger_head where run_id = $1`;
+const HEAD_COLUMNS = [
+  'run_id',
+  'installation_id',
+  'log',
+  'repository_id',
+  'genesis',
+  'seq',
+  'hash',
+  'now',
+] as const;
+const HEAD =
+  'select run_id, installation_id, log, repository_id, genesis, seq, hash, cs_now() as now from ledger_head where run_id = $1';
 const LOCK = 'select from run where id = $1 for update';
 const ROWS =
   'select seq, prev, hash, mac, kind, body from ledger_row where run_id = $1 and seq > $2 order by seq limit $3';
@@ -33,21 +44,34 @@ interface HeadColumns {
   now: Date;
 }
 
+const runColumns = Object.entries(getTableColumns(run));
+// explicit columns and a name: parsed once a connection, and a builder's work is saved on every unit
+const LOCKED = `select ${runColumns.map(([, column]) => `r."${column.name}"`).join(', ')},
+  h.run_id as chain_run_id, h.installation_id as chain_installation_id, h.log as chain_log,
+  h.repository_id as chain_repository_id, h.genesis as chain_genesis, h.seq as chain_seq, h.hash as chain_hash,
+  cs_now() as chain_now
+  from run r join ledger_head h on h.run_id = r.id where r.id = $1`;
+
 /** Locks a run until the end of the transaction and reads its head and the product time after the lock was had; undefined: no such run. */
 export async function lockRun(
   tx: Tx,
   runId: string,
 ): Promise<{ run: Run; head: LedgerHead; now: Date } | undefined> {
-  // All three travel together, the lock first: what is read after it has a snapshot taken under it,
-  // so the head is fresh. A lock in the same statement as the head would read the head from before.
-  const locking = tx.$client.query({ name: 'run_lock', text: LOCK, values: [runId] });
-  const record = tx
-    .select()
-    .from(run)
-    .where(eq(run.id, runId))
-    .then((rows) => rows[0]);
-  const [, locked, found] = await Promise.all([locking, record, readHead(tx, runId)]);
-  return locked === undefined || found === undefined ? undefined : { run: locked, ...found };
+  // Both travel together, the lock first: what is read after it has a snapshot taken under it, so
+  // the head is fresh. A lock in the same statement as the head would read the head from before.
+  const [, { rows }] = await Promise.all([
+    tx.$client.query({ name: 'run_lock', text: LOCK, values: [runId] }),
+    tx.$client.query<Record<string, unknown>>({ name: 'run_locked', text: LOCKED, values: [runId] }),
+  ]);
+  const row = rows[0];
+  if (row === undefined) return undefined;
+  const record: Record<string, unknown> = {};
+  for (const [key, column] of runColumns) {
+    const value = row[column.name];
+    record[key] = value === null ? null : column.mapFromDriverValue(value);
+  }
+  const chain = Object.fromEntries(HEAD_COLUMNS.map((name) => [name, row[`chain_${name}`]]));
+  return { run: record as Run, ...headOf(chain as unknown as HeadColumns) };
 }
 
 /** The head of a chain and the product time; undefined: no such chain. */
@@ -62,6 +86,10 @@ export async function readHead(
   });
   const row = rows[0];
   if (row === undefined) return undefined;
+  return headOf(row);
+}
+
+function headOf(row: HeadColumns): { head: LedgerHead; now: Date } {
   const head = {
     runId: row.run_id,
     installationId: row.installation_id,
