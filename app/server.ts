@@ -11,6 +11,8 @@ import { GIT_INHERITED } from './github/git/command.ts';
 import { createGitReader } from './github/git.ts';
 import { createGitHubApp } from './github/octokit.ts';
 import { createMetrics, healthRoutes } from './http/health.ts';
+import { runnerApi } from './http/runner-api.ts';
+import { createVerifier } from './http/runner-auth.ts';
 import { listen } from './http/server.ts';
 import { webhook } from './http/webhook.ts';
 import { createIds } from './server/ids.ts';
@@ -47,12 +49,16 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
   /** What takes in work, ended together and first; then what work stands on, last begun first ended. */
   const intake: (() => Promise<void>)[] = [];
   const ground: (() => Promise<void>)[] = [];
+  /** Aborted when the drain begins: long polls answer. */
+  const stopping = new AbortController();
+  /** Aborted when it is over: what is under way towards GitHub ends. */
   const stop = new AbortController();
   let closing: Promise<void> | null = null;
   const close = () => {
     closing ??= (async () => {
       const end = (step: () => Promise<void>) =>
         step().catch((error: unknown) => log.error({ err: error }, 'close'));
+      stopping.abort();
       await Promise.all(intake.map(end));
       stop.abort();
       for (const step of ground.reverse()) await end(step);
@@ -121,6 +127,11 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     };
     const app = new Hono();
     app.route('/', healthRoutes(metrics, ready));
+    const verify = createVerifier({
+      issuers: [config.oidcIssuer],
+      audience: config.oidcAudience ?? publicUrl,
+    });
+    app.route('/', runnerApi(deps, { verify, stopping: stopping.signal }));
     app.notFound((c) => c.json({ error: { code: 'not_found', message: 'there is nothing here' } }, 404));
     app.onError((error, c) => {
       log.error({ err: error, path: c.req.path }, 'http');

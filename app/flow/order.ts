@@ -8,6 +8,7 @@ import { cutTickets } from './cut-tickets.ts';
 import { decideGate, sweepGates } from './decide-gate.ts';
 import { publishChecks, sweepChecks } from './publish-checks.ts';
 import { type ReceiveDeps, receiveDelivery } from './receive-delivery.ts';
+import { syncRun } from './sync-run.ts';
 
 /** What the worker gives every arrow. */
 export type WorkDeps = ReceiveDeps;
@@ -32,11 +33,16 @@ function job<T>(
 
 const SWEEP_MS = LIMITS.sweepMs.default;
 const ofRun = z.object({ run: z.string() });
+const rerunSchema = z.union([
+  z.object({ scope: z.enum(['all', 'failed']) }),
+  z.object({ scope: z.enum(['block', 'path']), value: z.string() }),
+]);
 
 /** Every arrow that a job or a sweep starts. */
 export const ORDER: readonly Arrow[] = [
   job('receive-delivery', z.object({ delivery: z.string() }), receiveDelivery),
-  job('cut-tickets', ofRun, cutTickets),
+  job('sync-run', ofRun, syncRun),
+  job('cut-tickets', ofRun.extend({ rerun: rerunSchema.exactOptional() }), cutTickets),
   {
     ...job('decide-gate', ofRun, decideGate),
     sweep: { everyMs: SWEEP_MS, run: sweepGates },
