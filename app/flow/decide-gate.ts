@@ -9,6 +9,7 @@ import { listChecksOfRun } from '../../db/store/check.ts';
 import { deferGate, findGate, listDueGates, putGate } from '../../db/store/gate.ts';
 import { findRepository } from '../../db/store/installation.ts';
 import { addJobs } from '../../db/store/job.ts';
+import { setReason } from '../../db/store/reason.ts';
 import { findRun, productNow, type Run } from '../../db/store/run.ts';
 import { FINDINGS_NAME, gateName, publishKey } from '../domain/check.ts';
 import { gateDigest, recordGate } from '../domain/gate/record.ts';
@@ -122,6 +123,13 @@ async function decideLocked(deps: Deps, unit: RunUnit, proof: Proof | null): Pro
     // in full before the first green of a head; what was published must be a prefix each time
     const green = judged.state.gates.get(run.toldHead)?.conclusion === 'success';
     judged = await judgeRun(deps, tx, run, now, { full: !green, published: proof.notes });
+    // the rows alone do not show it: kept, so that every later look at this run knows
+    if (judged.facts.ledger?.code === 'ledger_invalid')
+      await setReason(tx, run.id, {
+        code: 'ledger_invalid',
+        detail: judged.facts.ledger.detail,
+        dueAtMs: null,
+      });
   }
   const { decision } = judged;
   const digest = gateDigest(decision);

@@ -18,7 +18,7 @@ import {
   type OperationalReason,
 } from '../domain/gate/decide.ts';
 import { gatePolicyOf } from '../domain/gate/policy.ts';
-import type { VerifiedHead } from '../domain/ledger/chain.ts';
+import type { ChainVerdict, VerifiedHead } from '../domain/ledger/chain.ts';
 import { type Policy, parsePolicy } from '../domain/policy.ts';
 import { foldRows } from '../domain/run-state/fold.ts';
 import { emptyState, type RunState } from '../domain/run-state/state.ts';
@@ -47,7 +47,10 @@ export async function judgeRun(
   options: Pick<VerifyOptions, 'full' | 'published'> = {},
 ): Promise<Judged> {
   const { verdict, rows } = await verifyRun(deps, run, { ...options, reader });
-  const intact = verdict.kind === 'intact';
+  const reasons = await operationalReasons(reader, run);
+  // found once against what was published (LED-9): not visible from the rows, and no later row heals it
+  const found = reasons.find((reason) => reason.code === 'ledger_invalid');
+  const intact = verdict.kind === 'intact' && found === undefined;
   const state = intact ? foldRows(rows) : emptyState();
   const policy = await policyOf(reader, state.policy?.state === 'valid' ? state.policy.hash : null);
   const facts: GateFacts = {
@@ -56,15 +59,26 @@ export async function judgeRun(
     draft: run.draft,
     mode: run.mode,
     openTickets: await countOpenTickets(reader, run.id),
-    reasons: await operationalReasons(reader, run),
-    ledger: intact
-      ? null
-      : verdict.kind === 'invalid'
-        ? { code: 'ledger_invalid', detail: `row ${verdict.seq}: ${verdict.fault} (${verdict.detail})` }
-        : { code: 'ledger_unverifiable', detail: `row ${verdict.seq} needs key ${verdict.kid}` },
+    reasons: reasons.filter((reason) => reason !== found),
+    ledger: intact ? null : ledgerFault(verdict, found?.detail ?? null),
   };
   const decision = decideGate(state, policy === null ? null : gatePolicyOf(policy), facts, now.getTime());
-  return { run, state, policy, facts, decision, verified: intact ? verdict.head : null };
+  return {
+    run,
+    state,
+    policy,
+    facts,
+    decision,
+    verified: intact && verdict.kind === 'intact' ? verdict.head : null,
+  };
+}
+
+function ledgerFault(verdict: ChainVerdict, found: string | null): NonNullable<GateFacts['ledger']> {
+  if (verdict.kind === 'unverifiable')
+    return { code: 'ledger_unverifiable', detail: `row ${verdict.seq} needs key ${verdict.kid}` };
+  const detail =
+    verdict.kind === 'invalid' ? `row ${verdict.seq}: ${verdict.fault} (${verdict.detail})` : (found ?? '');
+  return { code: 'ledger_invalid', detail };
 }
 
 /** What steps said of the run, of its repository, and of the person who paused it. */
