@@ -1,0 +1,160 @@
+/**
+ * What we answer, as Markdown of our own making: whatever comes from people is neutralised, and no
+ * line of it is a command (CMD-2). A reply is one item of a list; the sticky comment is all of them.
+ */
+import type { GateDecision } from '../gate/decide.ts';
+import { REASONS } from '../gate/reason.ts';
+import { showPath } from '../path.ts';
+import { Markdown, md } from '../summary/markdown.ts';
+import { capital, count, titleOf } from '../summary/title.ts';
+import { usage } from './arguments.ts';
+import { COMMAND_NAMES, COMMANDS, type CommandName } from './table.ts';
+
+/** Most characters of a comment on GitHub. */
+const MOST_BYTES = 65_000;
+const MOST_LISTED = 10;
+
+/** How a command is spelled in this repository. */
+export function spelled(prefix: string, name: CommandName, withArguments = false): Markdown {
+  const text = withArguments ? usage(name) : name;
+  return Markdown.code(prefix === '' ? `/${text}` : `/${prefix} ${text}`);
+}
+
+/** A command that was done, and what that means now. */
+export function doneReply(prefix: string, name: CommandName, what: Markdown): Markdown {
+  return md`${spelled(prefix, name)}: ${what}`;
+}
+
+/** A command that was refused, why, and what is accepted. */
+export function refusedReply(
+  prefix: string,
+  name: CommandName,
+  why: Markdown,
+  accepted: Markdown | null,
+): Markdown {
+  const help = accepted === null ? md`` : md` Accepted: ${accepted}.`;
+  return md`${spelled(prefix, name)} was not done: ${why}.${help}`;
+}
+
+/** A word that was addressed to us and is no command. */
+export function unknownReply(prefix: string, word: string, near: CommandName | null): Markdown {
+  const mean = near === null ? md`` : md` Did you mean ${spelled(prefix, near)}?`;
+  return md`${Markdown.code(word.slice(0, 40))} is no command.${mean} ${spelled(prefix, 'help')} lists them.`;
+}
+
+/** All commands that work, or one of them. */
+export function helpReply(prefix: string, topic: CommandName | null): Markdown {
+  const line = (name: CommandName) => {
+    const { does, available } = COMMANDS[name];
+    const later = available ? md`` : md` (not available yet)`;
+    return md`${spelled(prefix, name, true)}: ${does}. Who: ${whoMay(name)}.${later}`;
+  };
+  if (topic !== null) return line(topic);
+  const names = COMMAND_NAMES.filter((name) => COMMANDS[name].available);
+  return md`${spelled(prefix, 'help')}:${list(names.map(line))}`;
+}
+
+/** Who may give a command, as words. */
+export function whoMay(name: CommandName): string {
+  switch (COMMANDS[name].right) {
+    case 'anyone':
+      return 'anyone';
+    case 'read':
+      return 'who may read the repository';
+    case 'author_or_write':
+      return 'the author, or write';
+    case 'rerun':
+      return 'write; for `failed` also the author';
+    case 'write':
+      return 'write';
+    case 'admin':
+      return 'admin';
+    case 'rule':
+      return 'as its rule says';
+  }
+}
+
+/** What the gate says, in words: each reason, what clears it, who may (CMD-5). */
+export function statusReply(
+  prefix: string,
+  decision: GateDecision,
+  closed: 'closed' | 'merged' | null,
+): Markdown {
+  const over = closed === null ? md`` : md` The pull request is ${closed}.`;
+  const head = md`${spelled(prefix, 'status')} at ${Markdown.code(decision.head.slice(0, 12))}: ${titleOf(decision)}.${over}`;
+  return md`${head}${list(decision.reasons.map((reason) => reasonLine(reason, decision)))}`;
+}
+
+function reasonLine(reason: GateDecision['reasons'][number], decision: GateDecision): Markdown {
+  const { what, clears, who } = REASONS[reason.code];
+  const concerns = [
+    ...reason.blocks,
+    ...reason.paths.map(showPath),
+    ...reason.findings.map((number) => `F${number}`),
+  ];
+  const shown = concerns.slice(0, MOST_LISTED).map((one) => Markdown.code(one));
+  const more = reason.count - shown.length;
+  const which =
+    shown.length === 0
+      ? md``
+      : md` (${Markdown.join([...shown, ...(more > 0 ? [md`${more} more`] : [])], ', ')})`;
+  const detail = reason.detail === null ? md`` : md`: ${reason.detail}`;
+  const until = reason.past
+    ? md`; its time is up`
+    : reason.untilMs === null
+      ? md``
+      : md`; until ${clock(reason.untilMs)}`;
+  const blocking =
+    reason.code === 'open_findings' ? md` ${count(decision.blocking.length, 'finding')}.` : md``;
+  return md`${Markdown.code(reason.code)} ${capital(what)}${which}${detail}${until}.${blocking} Clears it: ${ours(clears)}. Who: ${ours(who)}.`;
+}
+
+/** The whole sticky comment: newest comment first, within GitHub's limit. `marker` finds it again. */
+export function stickyBody(
+  marker: string,
+  prefix: string,
+  groups: readonly {
+    readonly address: string;
+    readonly login: string;
+    readonly replies: readonly string[];
+  }[],
+): string {
+  const parts = groups.map(({ address, login, replies }) => {
+    const from = Markdown.link(md`this comment`, address);
+    return Markdown.join([md`**To ${from} of ${Markdown.code(login)}**`, listOf(replies.map(ours))], '\n\n');
+  });
+  const head = md`**Countersign** answers commands here, the newest first; ${spelled(prefix, 'help')} lists them.`;
+  return Markdown.join([ours(marker), head, ...parts], '\n\n').cut(MOST_BYTES, md`… older replies are cut.`)
+    .text;
+}
+
+/** What the sticky comment of a pull request begins with. */
+export function stickyMarker(repositoryId: string, pull: string): string {
+  return `<!-- countersign:sticky ${repositoryId}/${pull} -->`;
+}
+
+/** Markdown that this code or the table of reasons holds, or that it made before. */
+function ours(text: string): Markdown {
+  return Markdown.md([text] as unknown as TemplateStringsArray);
+}
+
+function list(items: readonly Markdown[]): Markdown {
+  return items.length === 0
+    ? md``
+    : md`${ours('\n')}${Markdown.join(
+        items.map((item) => md`  - ${item}`),
+        '\n',
+      )}`;
+}
+
+function listOf(items: readonly Markdown[]): Markdown {
+  return Markdown.join(
+    items.map((item) => md`- ${item}`),
+    '\n',
+  );
+}
+
+/** A product time to the minute. */
+function clock(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}

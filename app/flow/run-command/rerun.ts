@@ -1,0 +1,82 @@
+/**
+ * `/rerun [all|failed|block B|PATH]` (TKT-1): asks for the next round. Results of earlier rounds stay
+ * (TKT-4): asking again is no way to lose a finding.
+ *
+ * Reads: blocks, files. Writes: row `human.acted`. Queues: cut-tickets with what to open, sync-run, decide-gate.
+ * May fail with: `unknown_block`, `bad_path`.
+ */
+import { listBlocks } from '../../../db/store/block.ts';
+import { PSEUDO_BLOCKS } from '../../domain/block.ts';
+import type { Command } from '../../domain/command/arguments.ts';
+import { doneReply } from '../../domain/command/reply.ts';
+import type { Rerun } from '../../domain/cut.ts';
+import { pathKey, type WirePath } from '../../domain/path.ts';
+import { isAllowed } from '../../domain/run-state/coverage.ts';
+import { Markdown, md } from '../../domain/summary/markdown.ts';
+import { Refusal } from '../../errors.ts';
+import { changedFiles, type Given, readAgain } from './given.ts';
+
+/** Records who asked and opens the round. */
+export async function rerun(given: Given, command: Extract<Command, { name: 'rerun' }>): Promise<Markdown> {
+  const { unit, judged, asker, actor, cause, prefix } = given;
+  const { scope, paths, what } = await scopeOf(given, command);
+  unit.append('human.acted', {
+    block: scope.scope === 'block' ? scope.value : null,
+    actor,
+    cause,
+    data: {
+      act: 'rerun',
+      head: unit.run.toldHead,
+      permission: asker.permission,
+      clause: scope.scope,
+      paths,
+      self: asker.author,
+      text: null,
+    },
+  });
+  readAgain(given);
+  // a key of its own: a plain cut of the same run must not take its place before it began
+  unit.enqueue(
+    'cut-tickets',
+    { run: unit.run.id, rerun: scope },
+    { key: `cut-tickets:${unit.run.id}:${given.name}` },
+  );
+  const waits = isAllowed(judged.state) ? md`` : md` It begins once this pull request may be reviewed.`;
+  return doneReply(prefix, 'rerun', md`the next round of ${what} was asked for.${waits}`);
+}
+
+async function scopeOf(
+  { unit }: Given,
+  command: Extract<Command, { name: 'rerun' }>,
+): Promise<{ readonly scope: Rerun; readonly paths: WirePath[]; readonly what: Markdown }> {
+  const value = command.value ?? '';
+  switch (command.scope) {
+    case 'all':
+      return { scope: { scope: 'all' }, paths: [], what: md`all files` };
+    case 'failed':
+      return { scope: { scope: 'failed' }, paths: [], what: md`what failed` };
+    case 'block': {
+      const blocks = (await listBlocks(unit.tx, unit.run.id)).filter((block) => block.status !== 'dropped');
+      const known = [...blocks.map((block) => block.id), ...PSEUDO_BLOCKS];
+      if (!known.includes(value)) {
+        throw new Refusal('unknown_block', `there is no block ${value}`, known.slice(0, 20).join(', '));
+      }
+      return { scope: { scope: 'block', value }, paths: [], what: md`block ${Markdown.code(value)}` };
+    }
+    case 'path': {
+      const found = (await changedFiles(unit.tx, unit.run.id)).get(pathKey(value));
+      if (found === undefined) {
+        throw new Refusal(
+          'bad_path',
+          'this pull request does not change that path',
+          'a changed path, all, failed, block B',
+        );
+      }
+      return {
+        scope: { scope: 'path', value: pathKey(found.path) },
+        paths: [found.path],
+        what: md`${Markdown.code(value)}`,
+      };
+    }
+  }
+}
