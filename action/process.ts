@@ -13,7 +13,7 @@ export type Exit = Readonly<{
   notStarted: string | null;
   stdout: Buffer;
   truncated: boolean;
-  /** The last characters of standard error, at most 2000. */
+  /** The end of standard error, at most 8000 characters: redact before cutting it shorter. */
   stderr: string;
   timedOut: boolean;
   aborted: boolean;
@@ -98,7 +98,7 @@ export function runProgram(options: {
         notStarted,
         stdout: Buffer.concat(out),
         truncated: size > options.maxStdout,
-        stderr: err.trim().slice(-2000),
+        stderr: err.trim(),
         timedOut,
         aborted: options.signal.aborted,
         ms: Math.round(performance.now() - from),

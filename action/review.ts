@@ -99,6 +99,7 @@ export async function reviewTicket(
           dir: own,
           path: deps.inputs.path,
           secret: deps.inputs.secret,
+          redact: redactor(deps.inputs.secrets).redact,
           sessions,
           signal,
         };

@@ -72,7 +72,8 @@ export async function git(
     maxStdout: MAX_OUTPUT,
   });
   if (exit.code === 0 && !exit.truncated) return exit.stdout;
-  const why = exit.notStarted ?? (exit.timedOut ? 'timed out' : (exit.stderr.split('\n').at(-1) ?? ''));
+  const why =
+    exit.notStarted ?? (exit.timedOut ? 'timed out' : (exit.stderr.split('\n').at(-1) ?? '').slice(0, 300));
   throw new Fault('git_unavailable', `git ${args[0]} failed (${exit.code ?? exit.signal ?? '-'}): ${why}`, {
     retryable: exit.notStarted === null,
   });

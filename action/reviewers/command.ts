@@ -19,6 +19,8 @@ type Command = NonNullable<ReviewerSpec['command']>;
 
 /** Most of standard output that is read; more is `truncated`. */
 const MAX_STDOUT = 32 * 1024 * 1024;
+/** Characters of standard error that a record shows, from its end (REV-10). */
+const STDERR_SHOWN = 350;
 const parsers = { sarif: parseSarif, countersign: parseCountersign } as const;
 
 /** Whether the command may be given this ticket's file: inside its `paths`, and deletions only where it takes them. */
@@ -70,7 +72,9 @@ export async function reviewByCommand(task: ReviewTask): Promise<ReviewOutcome> 
     session: 'failed' | 'invalid' | 'timeout',
     what: string,
   ): ReviewOutcome => {
-    const detail = `${reviewer}: ${what}${exit.stderr === '' ? '' : `: ${exit.stderr.slice(-300)}`}`;
+    // redacted before it is cut: half a secret would not be known any more
+    const said = task.redact(exit.stderr).slice(-STDERR_SHOWN);
+    const detail = `${reviewer}: ${what}${said === '' ? '' : `: ${said}`}`;
     task.sessions.ran(record(task, exit, session, detail));
     return unavailable(end, detail);
   };

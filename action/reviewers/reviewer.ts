@@ -67,6 +67,8 @@ export type ReviewTask = Readonly<{
   dir: string;
   path: string;
   secret: (name: string) => string | null;
+  /** Redacts what is declared or known as a secret (REV-8). */
+  redact: (text: string) => string;
   sessions: Sessions;
   signal: AbortSignal;
 }>;
