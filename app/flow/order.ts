@@ -8,6 +8,7 @@ import { cutTickets } from './cut-tickets.ts';
 import { decideGate, sweepGates } from './decide-gate.ts';
 import { publishChecks, sweepChecks } from './publish-checks.ts';
 import { type ReceiveDeps, receiveDelivery } from './receive-delivery.ts';
+import { reconcile, sweepReconcile } from './reconcile.ts';
 import { syncRun } from './sync-run.ts';
 
 /** What the worker gives every arrow. */
@@ -54,5 +55,9 @@ export const ORDER: readonly Arrow[] = [
       publishChecks,
     ),
     sweep: { everyMs: SWEEP_MS, run: sweepChecks },
+  },
+  {
+    ...job('reconcile', z.object({ repository: z.string() }), reconcile),
+    sweep: { everyMs: LIMITS.reconcileMs.default, run: sweepReconcile },
   },
 ];

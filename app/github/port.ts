@@ -38,6 +38,8 @@ export interface PullInfo {
   readonly commits: number;
   readonly changedFiles: number;
   readonly updatedAt: string;
+  /** When it was opened (ISO); absent where the caller does not need it. */
+  readonly createdAt?: string;
   /** When the head was last pushed as far as GitHub tells; null when it does not. */
   readonly pushedAt: string | null;
 }

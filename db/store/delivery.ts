@@ -1,5 +1,5 @@
 /** The inbox: deliveries as GitHub sent them (OPS-1), and how far reconciliation has read (OPS-2). */
-import { and, eq, ne, sql } from 'drizzle-orm';
+import { and, eq, inArray, ne, sql } from 'drizzle-orm';
 import type pg from 'pg';
 import type { Reader, Tx } from '../client.ts';
 import { delivery } from '../schema/delivery.ts';
@@ -118,4 +118,31 @@ export async function saveReadCursor(tx: Tx, name: string, value: string): Promi
     .insert(readCursor)
     .values({ name, value, updatedAt: sql`cs_now()` })
     .onConflictDoUpdate({ target: readCursor.name, set: { value, updatedAt: sql`cs_now()` } });
+}
+
+/** How far each of some deliveries came here; those that never arrived are absent. */
+export async function deliveryStates(
+  db: Reader,
+  ids: readonly string[],
+): Promise<Map<string, Delivery['state']>> {
+  if (ids.length === 0) return new Map();
+  const rows = await db
+    .select({ id: delivery.id, state: delivery.state })
+    .from(delivery)
+    .where(inArray(delivery.id, [...ids]));
+  return new Map(rows.map((row) => [row.id, row.state]));
+}
+
+/** Forgets finished deliveries older than so many days (OPS-10); answers how many. */
+export async function pruneDeliveries(tx: Tx, days: number): Promise<number> {
+  const gone = await tx
+    .delete(delivery)
+    .where(
+      and(
+        inArray(delivery.state, ['done', 'ignored']),
+        sql`${delivery.receivedAt} < cs_now() - ${days} * interval '1 day'`,
+      ),
+    )
+    .returning({ id: delivery.id });
+  return gone.length;
 }

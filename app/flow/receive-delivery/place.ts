@@ -52,17 +52,24 @@ export async function notePlace(
   });
 }
 
-/** What is known of a base branch, read when it is not known (GAT-4). A policy that has just appeared makes open pull requests wait. */
-export async function knowBranch(deps: Deps, repository: Repository, baseRef: string): Promise<EnrolOutcome> {
+/** What is known of a base branch, and whether it was learnt just now. */
+export interface KnownBranch extends EnrolOutcome {
+  /** Other open pull requests of the repository may need a run: reconcile it, after this one has its own. */
+  readonly news: boolean;
+}
+
+/** What is known of a base branch, read when it is not known (GAT-4). */
+export async function knowBranch(deps: Deps, repository: Repository, baseRef: string): Promise<KnownBranch> {
   const { db } = deps.database;
   const known = await findEnrolment(db, repository.id, baseRef);
   if (known !== null) {
     const stale = known.state === 'absent' && (await isOlder(deps, known.checkedAt, ABSENT_MS));
-    if (!stale) return { enrolment: known, appeared: false, required: known.error?.code === 'not_enrolled' };
+    const required = known.error?.code === 'not_enrolled';
+    if (!stale) return { enrolment: known, appeared: false, required, news: false };
   }
   const outcome = await enrol(deps, { repository: repository.id, baseRef });
-  if (outcome.appeared || known === null) await queueReconcile(deps, repository.id);
-  return outcome;
+  const enrolled = outcome.enrolment.state !== 'absent';
+  return { ...outcome, news: outcome.appeared || (known === null && enrolled) };
 }
 
 /** Queues a comparison of a repository's open pull requests with its runs. */

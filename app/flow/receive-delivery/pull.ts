@@ -4,7 +4,7 @@ import { closeRun } from '../close-run.ts';
 import type { Deps } from '../deps.ts';
 import { ensureRun, type ToldPull } from '../ensure-run.ts';
 import type { Received } from '../receive-delivery.ts';
-import { knowBranch, notePlace } from './place.ts';
+import { knowBranch, notePlace, queueReconcile } from './place.ts';
 
 /** Actions after which the present truth may differ (RUN-3). Others, labels say, change nothing that a run rests on. */
 const USED = new Set([
@@ -62,6 +62,8 @@ export async function receivePull(
     actor,
     cause,
   });
+  // after this pull request has its run: one that reconciliation finds may have to wait (RUN-10)
+  if (enrolment.news) await queueReconcile(deps, repository.id);
   return outcome.kind === 'not_enrolled' ? 'ignored:not_enrolled' : outcome.kind;
 }
 

@@ -48,6 +48,7 @@ export const pullShape = z
     commits: z.int().default(0),
     changed_files: z.int().default(0),
     updated_at: z.string(),
+    created_at: z.string(),
   })
   .transform(
     (p): PullInfo => ({
@@ -66,6 +67,7 @@ export const pullShape = z
       commits: p.commits,
       changedFiles: p.changed_files,
       updatedAt: p.updated_at,
+      createdAt: p.created_at,
       // the head repository's last push: at or after the head's own, so "old" is certain and "new" is not
       pushedAt: p.head.repo?.pushed_at ?? null,
     }),

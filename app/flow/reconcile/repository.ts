@@ -1,0 +1,164 @@
+import { findReadCursor, saveReadCursor } from '../../../db/store/delivery.ts';
+import {
+  type Enrolment,
+  findInstallation,
+  findRepository,
+  listEnrolments,
+  type Repository,
+} from '../../../db/store/installation.ts';
+import { addJob } from '../../../db/store/job.ts';
+import { findRun, listOpenRuns, type Run } from '../../../db/store/run.ts';
+import type { Actor, Cause } from '../../domain/ledger/row-kinds.ts';
+import type { GitHub, PullInfo } from '../../github/port.ts';
+import { closeRun } from '../close-run.ts';
+import type { Deps } from '../deps.ts';
+import { type EnrolOutcome, enrol } from '../enrol.ts';
+import { ensureRun } from '../ensure-run.ts';
+import { queueCommand } from '../queue-command.ts';
+
+/** A pull request opened this shortly before its branch was first seen enrolled is no old one: its author is waiting for us. */
+const JUST_OPENED_MS = 10 * 60_000;
+const CAUSE: Cause = { kind: 'schedule', id: 'reconcile', sha256: null };
+
+/** What was found and done in one repository. */
+export interface RepositoryOutcome {
+  readonly kind: 'compared' | 'not_enrolled' | 'parked';
+  readonly opened: number;
+  readonly told: number;
+  readonly closed: number;
+  readonly comments: number;
+}
+
+const none = { opened: 0, told: 0, closed: 0, comments: 0 };
+
+/** Compares a repository's open pull requests with its runs. */
+export async function reconcileRepository(deps: Deps, repositoryId: string): Promise<RepositoryOutcome> {
+  const { db } = deps.database;
+  const repository = await findRepository(db, repositoryId);
+  const installation = repository === null ? null : await findInstallation(db, repository.installationId);
+  if (repository === null || repository.status !== 'active') return { kind: 'parked', ...none };
+  if (installation !== null && installation.status !== 'active') return { kind: 'parked', ...none };
+
+  const branches = await readBranches(deps, repository);
+  const runs = await listOpenRuns(db, { repositoryId });
+  const wanted = [...branches.values()].some((one) => one.enrolment.state !== 'absent' || one.required);
+  if (!wanted && runs.length === 0) return { kind: 'not_enrolled', ...none };
+
+  const github = await deps.github.installation(repository.installationId);
+  const pulls = await github.listOpenPulls(repository);
+  const counts = { ...none };
+  const actor: Actor = { kind: 'app', id: deps.github.appId, via: 'schedule' };
+  for (const pull of pulls) {
+    const branch = branches.get(pull.baseRef) ?? (await readBranch(deps, repository, pull.baseRef, branches));
+    const run = runs.find(
+      (one) => one.pull === pull.number && one.installationId === repository.installationId,
+    );
+    if (run !== undefined && isTold(run, pull)) {
+      // told and never read: its sync was lost with the queue's last attempt
+      if (run.head === null && branch.enrolment.state !== 'absent') await queueSync(deps, run.id);
+      counts.comments += await readComments(deps, github, repository, run, pull);
+      continue;
+    }
+    const outcome = await ensureRun(deps, {
+      repository: repository.id,
+      pull,
+      reason: wasOpenAtEnrolment(pull, branch.enrolment) ? 'enrolled' : 'reconciled',
+      headIsNews: true,
+      enrolment: branch,
+      actor,
+      cause: CAUSE,
+    });
+    if (outcome.kind === 'not_enrolled') continue;
+    if (outcome.kind === 'opened') counts.opened += 1;
+    else counts.told += 1;
+    const ensured = await findRun(db, outcome.run);
+    if (ensured !== null) counts.comments += await readComments(deps, github, repository, ensured, pull);
+  }
+  const open = new Set(pulls.map((pull) => pull.number));
+  for (const run of runs) {
+    if (run.pull === null || open.has(run.pull)) continue;
+    const pull = await github.getPull(repository, run.pull);
+    if (pull.state === 'open') continue;
+    // a command given before it closed is still answered
+    counts.comments += await readComments(deps, github, repository, run, pull);
+    await closeRun(deps, { run: run.id, reason: pull.merged ? 'merged' : 'closed', actor, cause: CAUSE });
+    counts.closed += 1;
+  }
+  return { kind: 'compared', ...counts };
+}
+
+/** Reads again every base branch that is known, and the default branch: the push that changed one may be what was lost. */
+async function readBranches(deps: Deps, repository: Repository): Promise<Map<string, EnrolOutcome>> {
+  const known = await listEnrolments(deps.database.db, repository.id);
+  const names = new Set([repository.defaultBranch, ...known.map((one) => one.baseRef)]);
+  const branches = new Map<string, EnrolOutcome>();
+  for (const name of names) await readBranch(deps, repository, name, branches);
+  return branches;
+}
+
+async function readBranch(
+  deps: Deps,
+  repository: Repository,
+  name: string,
+  branches: Map<string, EnrolOutcome>,
+): Promise<EnrolOutcome> {
+  const outcome = await enrol(deps, { repository: repository.id, baseRef: name });
+  branches.set(name, outcome);
+  return outcome;
+}
+
+/** Whether the run was told of all that the list tells. */
+function isTold(run: Run, pull: PullInfo): boolean {
+  return run.toldHead === pull.head && run.baseRef === pull.baseRef && run.draft === pull.draft;
+}
+
+/** RUN-10: it waits for a push or a person. */
+function wasOpenAtEnrolment(pull: PullInfo, enrolment: Enrolment): boolean {
+  const { enrolledAt } = enrolment;
+  if (enrolledAt === null || pull.createdAt === undefined) return false;
+  return Date.parse(pull.createdAt) < enrolledAt.getTime() - JUST_OPENED_MS;
+}
+
+async function queueSync(deps: Deps, run: string): Promise<void> {
+  await deps.database.transaction((tx) => addJob(tx, 'sync-run', { run }, { key: `sync-run:${run}` }));
+}
+
+/**
+ * Hands comments that came since the last look to run-command, which does each once (CMD-4). A comment
+ * moves its pull request's `updated_at`, so that one that did not move costs no request.
+ */
+async function readComments(
+  deps: Deps,
+  github: GitHub,
+  repository: Repository,
+  run: Run,
+  pull: PullInfo,
+): Promise<number> {
+  if (run.pull === null) return 0;
+  const name = `comments/${run.id}`;
+  const since = await findReadCursor(deps.database.db, name);
+  if (since === pull.updatedAt) return 0;
+  const comments = await github.listComments(
+    repository,
+    run.pull,
+    since ?? pull.createdAt ?? run.openedAt.toISOString(),
+  );
+  let handed = 0;
+  for (const comment of comments) {
+    if (comment.appId === deps.github.appId || comment.userId === null || comment.login === null) continue;
+    if (!/[/@]/.test(comment.body)) continue;
+    await queueCommand(deps, {
+      repository: repository.id,
+      pull: run.pull,
+      comment: comment.id,
+      author: { id: comment.userId, login: comment.login, bot: comment.bot },
+      body: comment.body,
+      createdAt: comment.createdAt,
+      reconciled: true,
+      cause: CAUSE,
+    });
+    handed += 1;
+  }
+  await deps.database.transaction((tx) => saveReadCursor(tx, name, pull.updatedAt));
+  return handed;
+}
