@@ -48,7 +48,7 @@ import { Repository } from './repository.ts';
 import { actionsHandlers } from './rest/actions.ts';
 import { appHandlers } from './rest/apps.ts';
 import { announceCheck } from './rest/check-events.ts';
-import { governingRun, rerequestCheck } from './rest/check-runs.ts';
+import { governingRun, markStale, rerequestCheck } from './rest/check-runs.ts';
 import { checkHandlers } from './rest/checks.ts';
 import { deleteComment, editComment } from './rest/comments.ts';
 import { issueHandlers } from './rest/issues.ts';
@@ -257,9 +257,10 @@ export class SandboxGitHub {
     for (const token of this.world.tokens.values()) if (token.kind !== 'user') token.expiresAt = 0;
   }
 
-  /** Moves this GitHub's clock: stamps, rate windows, kept deliveries. Tokens live by the machine's clock. */
+  /** Moves this GitHub's clock: stamps, rate windows, deliveries, stale checks. Tokens keep the machine's clock. */
   advance(milliseconds: number): void {
     this.world.advance(milliseconds);
+    markStale(this.world);
   }
 
   /** Resolves when no delivery, propagation or job is under way; fails after `timeout` milliseconds (30,000). */

@@ -107,6 +107,7 @@ export interface CheckRun {
   name: string;
   status: 'queued' | 'in_progress' | 'completed';
   conclusion: string | null;
+  readonly createdAt: string;
   startedAt: string | null;
   completedAt: string | null;
   detailsUrl: string | null;

@@ -32,6 +32,8 @@ export class Pull {
   reachedHead: string | null = null;
   /** Base and head for which a background job has computed `mergeable`; it is null before (facts/github.md §5). */
   mergeableFor: string | null = null;
+  /** The commit of refs/pull/N/merge, and the base and head that it merges. */
+  testMerge: { key: string; id: string } | null = null;
   readonly createdAt: string;
   updatedAt: string;
   closedAt: string | null = null;

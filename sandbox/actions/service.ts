@@ -113,7 +113,9 @@ export class Actions {
       const child = job.process;
       if (child !== null) this.world.background('cancel', () => cancelProcess(child));
     }
-    if (run.status === 'queued' || run.status === 'pending') await this.#finish(run, 'cancelled');
+    if (run.status !== 'queued' && run.status !== 'pending') return;
+    for (const job of run.jobs) if (job.status === 'queued') await this.#endJob(run, job, 'cancelled');
+    await this.#finish(run, 'cancelled');
   }
 
   /** The runner is gone (kill -9): nothing more is heard, GitHub shows the run in progress until `reportLost`. */
@@ -240,6 +242,7 @@ export class Actions {
     job: Job,
     conclusion: Exclude<RunConclusion, 'startup_failure'>,
   ): Promise<void> {
+    if (job.status === 'completed') return;
     job.status = 'completed';
     job.conclusion = conclusion;
     job.completedAt = this.world.stamp();

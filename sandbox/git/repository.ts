@@ -110,6 +110,7 @@ export class GitRepository {
       ['uploadpack.allowReachableSHA1InWant', 'true'],
       // GitHub refuses pushes to refs/pull/*; they are its own.
       ['receive.hideRefs', 'refs/pull'],
+      ['transfer.hideRefs', 'refs/network'],
     ];
     for (const [key = '', value = ''] of settings) await this.run(['config', key, value]);
   }

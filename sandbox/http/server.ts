@@ -26,7 +26,10 @@ export interface ServerParts {
   readonly other: (request: IncomingMessage, url: URL) => Promise<Answer | undefined>;
 }
 
-const VERSIONS = ['2022-11-28', '2026-03-10'];
+const NEWER = '2026-03-10';
+const VERSIONS = ['2022-11-28', NEWER];
+// facts/github.md §0: what 2026-03-10 took away.
+const GONE: ReadonlySet<string> = new Set(['assignee', 'merge_commit_sha', 'rate']);
 
 const routes = operationsByPath.map(([id, { method, path }]) => {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map((found) => found[1] ?? '');
@@ -128,9 +131,16 @@ async function perform(parts: ServerParts, call: Call): Promise<Answer> {
   const answer = await handlers[call.operation](call);
   if (answer.raw !== undefined) return answer;
   const faults = checkAnswer(call.operation, answer.status, answer.body);
-  if (faults.length === 0) return answer;
+  if (faults.length === 0)
+    return call.version === NEWER ? { ...answer, body: newerShape(answer.body) } : answer;
   world.violations.push(...faults);
   return { status: 500, body: { message: 'The sandbox made an answer that GitHub would not', faults } };
+}
+
+function newerShape(body: unknown): unknown {
+  if (Array.isArray(body)) return body.map(newerShape);
+  if (typeof body !== 'object' || body === null) return body;
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !GONE.has(name)));
 }
 
 function check(

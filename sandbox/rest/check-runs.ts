@@ -6,6 +6,9 @@ import { announceCheck } from './check-events.ts';
 import { announceSuite, settleSuite, suiteOf } from './suites.ts';
 
 const MAX_MESSAGE = 64 * 1024;
+// facts/github.md §1: of more than 1,000 runs of one name in a suite the older ones are deleted.
+const MAX_SAME_NAME = 1000;
+const STALE_AFTER = 14 * 86_400_000;
 
 function invalid(message: string): Refused {
   return new Refused(422, `Invalid request.\n\n${message}`);
@@ -64,6 +67,7 @@ export async function createCheckRun(
     name: '',
     status: 'queued',
     conclusion: null,
+    createdAt: world.stamp(),
     startedAt: world.stamp(),
     completedAt: null,
     detailsUrl: null,
@@ -76,6 +80,10 @@ export async function createCheckRun(
   };
   world.checkRuns.push(run);
   set(world, run, body);
+  const twins = world.checkRuns.filter((one) => one.suite === suite && one.name === run.name);
+  const [oldest] = twins;
+  if (twins.length > MAX_SAME_NAME && oldest !== undefined)
+    world.checkRuns.splice(world.checkRuns.indexOf(oldest), 1);
   settleSuite(world, suite);
   await announceCheck(world, repository, run, 'created', app.bot);
   if (run.status === 'completed') await completed(world, repository, run);
@@ -167,4 +175,16 @@ export async function rerequestCheck(
   run.suite.status = 'queued';
   run.suite.conclusion = null;
   await announceCheck(world, repository, run, 'rerequested', sender);
+}
+
+/** Runs left incomplete for more than 14 days become `stale` (facts/github.md §1). */
+export function markStale(world: World): void {
+  for (const run of world.checkRuns) {
+    if (run.status === 'completed' || Date.parse(run.createdAt) + STALE_AFTER > world.now().getTime())
+      continue;
+    run.status = 'completed';
+    run.conclusion = 'stale';
+    run.completedAt = world.stamp();
+    settleSuite(world, run.suite);
+  }
 }

@@ -45,7 +45,10 @@ export function newSuite(
   return suite;
 }
 
-/** After a push: `check_suite.requested` to every app with checks:write (facts/github.md §2). */
+/**
+ * After a push: `check_suite.requested` to every app with checks:write, unless the commit's last trailers say
+ * `skip-checks: true` (facts/github.md §2).
+ */
 export async function requestSuites(
   world: World,
   repository: Repository,
@@ -54,6 +57,13 @@ export async function requestSuites(
   before: string | null,
   sender: User,
 ): Promise<void> {
+  const trailers = await repository.git.text([
+    'log',
+    '-1',
+    '--format=%(trailers:key=skip-checks,valueonly)',
+    sha,
+  ]);
+  if (trailers.trim().toLowerCase() === 'true') return;
   for (const installation of world.installationsOn(repository)) {
     if (installation.permissions['checks'] !== 'write') continue;
     const { suite, created } = suiteOf(world, repository, installation.app, sha, branch, before);

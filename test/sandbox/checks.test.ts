@@ -167,6 +167,26 @@ describe('check runs (facts §1)', () => {
     expect(data.check_suites[0]?.app?.id).toBe(app.id);
   });
 
+  it('facts §2: a commit may skip the checks of its push', async () => {
+    const suites = () => gh.webhooks.events.filter(({ event }) => event === 'check_suite').length;
+    const before = suites();
+    await repo.commit({ branch: 'skip', files: {}, message: 'Skip', trailers: { 'skip-checks': 'true' } });
+    expect(suites()).toBe(before);
+    await repo.commit({ branch: 'skip', files: {}, message: 'Do not' });
+    expect(suites()).toBeGreaterThan(before);
+  });
+
+  it('a run left incomplete for 14 days is stale, which does not let anything merge', async () => {
+    const { data: run } = await octokit.rest.checks.create({ ...at, name: 'old', head_sha: sha });
+    const days = 86_400_000;
+    gh.advance(13 * days);
+    const read = async () =>
+      (await octokit.rest.checks.get({ ...at, check_run_id: run.id })).data.conclusion as string;
+    expect(await read()).toBeNull();
+    gh.advance(days + 1000);
+    expect(await read()).toBe('stale');
+  });
+
   it('a person cannot write checks, and re-request leaves the run untouched', async () => {
     const person = new Octokit({ baseUrl: gh.apiUrl, auth: alice.token, log: quiet });
     await expect(person.rest.checks.create({ ...at, name: 'x', head_sha: sha })).rejects.toMatchObject({

@@ -176,6 +176,37 @@ describe('pull requests', () => {
     expect(run.pull_requests).toEqual([]);
   });
 
+  it('facts §3: active rules name the check and the app it is pinned to', async () => {
+    repo.requireCheck('countersign', app);
+    const { data } = await octokit.rest.repos.getBranchRules({ ...at(), branch: 'main' });
+    expect(data).toMatchObject([
+      {
+        type: 'required_status_checks',
+        parameters: { required_status_checks: [{ context: 'countersign', integration_id: app.id }] },
+      },
+    ]);
+    expect((await octokit.rest.repos.getBranch({ ...at(), branch: 'main' })).data.protected).toBe(true);
+  });
+
+  it('facts §5: mergeable is unknown at first, then the test merge or a conflict', async () => {
+    await repo.commit({ branch: 'clash', files: { 'src/a.ts': 'export const a = 7;\n' } });
+    const pull = await repo.openPull({ head: 'clash', user: alice });
+    const get = async () => (await octokit.rest.pulls.get({ ...at(), pull_number: pull.number })).data;
+    await get();
+    const merged = await get();
+    expect(merged.mergeable).toBe(true);
+    expect(await repo.git.objectId(`refs/pull/${pull.number}/merge`)).toBe(merged.merge_commit_sha);
+    await repo.commit({ files: { 'src/a.ts': 'export const a = 8;\n' } });
+    expect((await get()).mergeable).toBeNull();
+    expect(await get()).toMatchObject({ mergeable: false, mergeable_state: 'dirty', merge_commit_sha: null });
+    const newer = await octokit.request('GET /repos/{owner}/{repo}/pulls/{pull_number}', {
+      ...at(),
+      pull_number: pull.number,
+      headers: { 'x-github-api-version': '2026-03-10' },
+    });
+    expect(newer.data).not.toHaveProperty('merge_commit_sha');
+  });
+
   it('comments and reactions: 201 once, then 200', async () => {
     const pull = repo.pulls[0];
     if (pull === undefined) throw new Error('no pull request');
