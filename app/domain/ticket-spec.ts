@@ -1,17 +1,8 @@
 /** What a runner is told of a reviewer and a file, from the policy the ticket is cut with (RUN-8, REV-1). */
-import { createHash } from 'node:crypto';
 import type { ReviewerEntry } from './policy/reviewer.ts';
 import { fallbacksOf, type Policy } from './policy.ts';
 import { providerOf } from './provider.ts';
 import type { TicketReviewer } from './review.ts';
-
-/** The id git gives a blob of these bytes, in the object format that ids of `like`'s length have (GIT-5). */
-export function blobId(bytes: Uint8Array, like: string): string {
-  return createHash(like.length === 64 ? 'sha256' : 'sha1')
-    .update(`blob ${bytes.length}\u0000`)
-    .update(bytes)
-    .digest('hex');
-}
 
 /** The config files that reviewers name, without doubles: they travel as blobs of the base commit (REV-11). */
 export function configPaths(policy: Policy): string[] {

@@ -29,7 +29,7 @@ import { COMMAND } from '../domain/provider.ts';
 import type { TicketReviewer } from '../domain/review.ts';
 import { routeFile } from '../domain/routing.ts';
 import { ticketId } from '../domain/ticket.ts';
-import { blobId, configPaths, reviewersOf } from '../domain/ticket-spec.ts';
+import { configPaths, reviewersOf } from '../domain/ticket-spec.ts';
 import { Fault } from '../errors.ts';
 import { PROMPT_VERSION } from '../protocol/runner.ts';
 import { type RunUnit, withRun } from './append-rows.ts';
@@ -91,10 +91,8 @@ async function readSnapshot(deps: Deps, run: Run, hash: string): Promise<Snapsho
     const github = await deps.github.installation(run.installationId);
     const token = await github.readToken(repository);
     const url = `${deps.settings.serverUrl}/${repository.owner}/${repository.name}.git`;
-    for (const path of paths) {
-      const content = await deps.git.readPath(repository, url, token, run.base, path);
-      config.set(path, content === null ? null : blobId(content, run.base));
-    }
+    const entries = await deps.git.readEntries(repository, url, token, run.base, paths);
+    for (const path of paths) config.set(path, entries.get(pathKey(path))?.oid ?? null);
   }
   return { hash, policy: reading.policy, config };
 }

@@ -2,12 +2,17 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import type { TicketSpec } from '../../app/domain/review.ts';
+import type { Deps } from '../../app/flow/deps.ts';
+import type { Signer } from '../../app/signing/signer.ts';
 import type { Database, Tx } from '../../db/client.ts';
+import { putFiles, type StoredFile } from '../../db/store/file.ts';
 import { upsertInstallation, upsertRepository } from '../../db/store/installation.ts';
+import { storePolicy } from '../../db/store/policy.ts';
 import { ensureProviders } from '../../db/store/provider.ts';
 import { insertRun } from '../../db/store/run.ts';
 import { addLogin, addRunner } from '../../db/store/runner.ts';
 import { fillWindows, type NewTicket, putTickets } from '../../db/store/ticket.ts';
+import { openTestRun, testSigner } from './ledger.ts';
 
 /** Ids above 2^53 on purpose (case 70). */
 export const INSTALLATION = '9007199254740995';
@@ -188,4 +193,108 @@ export async function seedLogin(
     );
   });
   return { id, token };
+}
+
+/** The arrows' effects on a test database; whatever would call GitHub or git throws. */
+export function queueDeps(database: Database, signer: Signer = testSigner(), more: Partial<Deps> = {}): Deps {
+  const never = (): never => {
+    throw new Error('this test calls no GitHub');
+  };
+  let n = 0;
+  return {
+    database,
+    signer,
+    github: {
+      appId: '7',
+      slug: never,
+      listInstallations: never,
+      listRepositories: never,
+      listDeliveries: never,
+      redeliver: never,
+      installation: never,
+    },
+    git: { readPull: never, readBlobs: never, readPath: never, readEntries: never, isAncestor: never },
+    log: { info: () => {}, warn: () => {}, error: () => {} },
+    ids: {
+      next: () => `${Date.now().toString(36)}${randomBytes(6).toString('hex')}${(n++).toString(36)}`,
+      secret: () => randomBytes(32).toString('base64url'),
+    },
+    settings: { publicUrl: 'http://127.0.0.1', serverUrl: 'https://github.test', version: '0' },
+    ...more,
+  };
+}
+
+/** A policy with a linter and a model; its bytes are the hash the runs and tickets below carry. */
+export const POLICY = Buffer.from(`version: 1
+reviewers:
+  lint:
+    uses: command
+    run: [lint, "{path}"]
+    output: sarif
+    paths: ["**"]
+    trusted: true
+  model:
+    uses: openai
+    model: m-1
+    fallbacks: [other]
+  other:
+    uses: xai
+    model: m-2
+levels:
+  L1: [lint]
+  L2: [model]
+  L3: [model]
+`);
+
+/** Opens a real run (ledger head and first row) that may spend. */
+export async function openQueueRun(deps: Deps, id: string, pull: number): Promise<void> {
+  const policyHash = await deps.database.transaction((tx) => storePolicy(tx, POLICY));
+  const { rows } = await deps.database.db.execute<{ now: string }>(sql`select cs_now()::text as now`);
+  const now = new Date(rows[0]?.now ?? '');
+  await openTestRun(deps, id, String(pull), {
+    installationId: INSTALLATION,
+    repositoryId: REPOSITORY,
+    toldHead: 'a'.repeat(40),
+    head: 'a'.repeat(40),
+    baseRef: 'main',
+    base: 'b'.repeat(40),
+    mergeBase: 'b'.repeat(40),
+    policyHash,
+    allowedRule: 'same_repository',
+    allowedScope: 'author',
+    allowedHead: 'a'.repeat(40),
+    headAt: now,
+    openedAt: now,
+  });
+}
+
+/** A changed path of a run, as sync stores it. */
+export function changedFile(runId: string, path: string, more: Partial<StoredFile> = {}): StoredFile {
+  const level = more.level ?? 'L1';
+  return {
+    runId,
+    path: Buffer.from(path),
+    fromPath: null,
+    status: 'M',
+    modeBase: '100644',
+    modeHead: '100644',
+    blobBase: sha(`base ${path}`).slice(0, 40),
+    blobHead: sha(`head ${path}`).slice(0, 40),
+    kind: 'code',
+    level,
+    asked: null,
+    reason: null,
+    blockId: 'block',
+    ownership: 'owned',
+    key: sha(`key ${path} ${level}`),
+    ...more,
+  };
+}
+
+/** Puts files, and removes those of the run that are not among them. */
+export async function setFiles(deps: Deps, runId: string, files: readonly StoredFile[]): Promise<void> {
+  await deps.database.transaction(async (tx) => {
+    await tx.execute(sql`delete from file where run_id = ${runId}`);
+    await putFiles(tx, files);
+  });
 }
