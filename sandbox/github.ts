@@ -127,9 +127,9 @@ export class SandboxGitHub {
     world.apiUrl = `${url}${API_PREFIX}`;
   }
 
-  /** Adds a person. */
+  /** Adds a person, or a bot when the login ends in `[bot]`. */
   createUser(login: string, id?: number): User {
-    return this.world.addUser(login, 'User', id);
+    return this.world.addUser(login, login.endsWith('[bot]') ? 'Bot' : 'User', id);
   }
 
   /** Adds an organisation. */
