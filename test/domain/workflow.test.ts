@@ -9,6 +9,8 @@ const file = workflowFile({
 });
 const workflow = parse(file);
 
+const expression = (of: string) => `\${{ ${of} }}`;
+
 describe('the workflow file', () => {
   test('ACT-3: starts by dispatch only, with at most ten inputs, and no concurrency group', () => {
     expect(Object.keys(workflow.on)).toEqual(['workflow_dispatch']);
@@ -28,17 +30,17 @@ describe('the workflow file', () => {
       uses: 'countersign-dev/countersign@v0',
       with: {
         server: 'https://cs.example',
-        run: '${{ inputs.run }}',
-        nonce: '${{ inputs.nonce }}',
+        run: expression('inputs.run'),
+        nonce: expression('inputs.nonce'),
       },
       env: {
-        ANTHROPIC_API_KEY: '${{ secrets.ANTHROPIC_API_KEY }}',
-        OPENAI_API_KEY: '${{ secrets.OPENAI_API_KEY }}',
-        XAI_API_KEY: '${{ secrets.XAI_API_KEY }}',
+        ANTHROPIC_API_KEY: expression('secrets.ANTHROPIC_API_KEY'),
+        OPENAI_API_KEY: expression('secrets.OPENAI_API_KEY'),
+        XAI_API_KEY: expression('secrets.XAI_API_KEY'),
       },
     });
     expect(file).not.toContain('inputs.server');
-    expect(file).not.toContain('checkout');
+    expect(file).not.toContain('actions/checkout');
   });
   test('a job without provider keys has no environment of its own; a key that is no name is refused', () => {
     const bare = parse(workflowFile({ serverUrl: 'https://cs.example', ref: 'a/countersign@v0', keys: [] }));
