@@ -71,9 +71,12 @@ export async function sourceOf(deps: Deps, github: GitHub, repository: Repositor
 export async function readTruth(source: Source, github: GitHub, run: Run, pull: PullInfo): Promise<Truth> {
   const { repository } = source;
   const base = (await github.getBranchHead(repository, pull.baseRef)) ?? pull.base;
-  const policy = await readBasePolicy(source, base);
-  if (policy.state !== 'valid') return { pull, policy, content: null };
-  const hint = await github.getMergeBase(repository, base, pull.head);
+  // only a head or base that was not read yet needs GitHub's answer
+  const hint =
+    run.head === pull.head && run.base === base
+      ? run.mergeBase
+      : await github.getMergeBase(repository, base, pull.head);
+  // before the policy: its fetch brings the base as well
   const reading = await source.git.readPull({
     repository,
     cloneUrl: source.url,
@@ -84,6 +87,8 @@ export async function readTruth(source: Source, github: GitHub, run: Run, pull: 
     mergeBase: hint,
     commits: pull.commits,
   });
+  const policy = await readBasePolicy(source, base);
+  if (policy.state !== 'valid') return { pull, policy, content: null };
   return {
     pull,
     policy,

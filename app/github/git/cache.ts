@@ -7,6 +7,7 @@ import { mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../errors.ts';
+import { ObjectReader } from './batch.ts';
 import { callGit, type GitLimits, type GitResult, packBytes, type Remote } from './command.ts';
 
 /** Depth that means the whole history to git. */
@@ -28,6 +29,7 @@ export class RepositoryCache {
   readonly gitDir: string;
   readonly #settings: CacheSettings;
   #tail: Promise<unknown> = Promise.resolve();
+  #objects: ObjectReader | null = null;
 
   constructor(settings: CacheSettings, repositoryId: string) {
     if (!/^[0-9]{1,20}$/.test(repositoryId)) throw new Fault('bug', 'a repository id is a decimal number');
@@ -37,9 +39,26 @@ export class RepositoryCache {
 
   /** Runs `work` after all earlier ones of this process; two processes meet at git's own locks. */
   exclusive<T>(work: () => Promise<T>): Promise<T> {
-    const mine = this.#tail.then(work, work);
+    const whole = () => work().finally(() => this.release());
+    const mine = this.#tail.then(whole, whole);
     this.#tail = mine.catch(() => {});
     return mine;
+  }
+
+  /** The object reader of this turn. */
+  objects(): ObjectReader {
+    this.#objects ??= new ObjectReader({
+      gitDir: this.gitDir,
+      environment: this.#settings.environment,
+    });
+    return this.#objects;
+  }
+
+  /** Ends the object reader; the next question starts another. */
+  async release(): Promise<void> {
+    const reader = this.#objects;
+    this.#objects = null;
+    await reader?.end();
   }
 
   /** A local read; throws `git_unavailable` unless it exits with one of `ok`. */
@@ -92,6 +111,7 @@ export class RepositoryCache {
 
   /** Removes the cache; it is moved away first, so that nobody reads a half of it. */
   async remove(): Promise<void> {
+    await this.release();
     const old = join(this.#settings.directory, `.old-${randomUUID()}`);
     await rename(this.gitDir, old).catch(() => {});
     await rm(old, { recursive: true, force: true });

@@ -169,7 +169,10 @@ function watchSize(gitDir: string, limit: number, abort: AbortController): NodeJ
   return timer;
 }
 
-function environmentOf(call: GitCall): Record<string, string> {
+/** The whole environment of a call: nothing else of ours reaches git. */
+export function environmentOf(
+  call: Pick<GitCall, 'gitDir' | 'environment' | 'remote'>,
+): Record<string, string> {
   const config = [...BASE_CONFIG];
   const environment: Record<string, string> = {
     ...call.environment,

@@ -1,16 +1,10 @@
 /** Objects by id and by path (GIT-1): trees are always here, blobs are fetched in one batch when they are wanted. */
 import { decodePath, type WirePath } from '../../domain/path.ts';
 import { Fault } from '../../errors.ts';
+import type { GitObject } from './batch.ts';
 import type { RepositoryCache } from './cache.ts';
 import type { Remote } from './command.ts';
 import { parseTree } from './parse.ts';
-
-/** An object as `cat-file` gives it. */
-export interface GitObject {
-  readonly oid: string;
-  readonly type: string;
-  readonly bytes: Buffer;
-}
 
 /** What lies at a path of a commit. */
 export interface TreeEntry {
@@ -24,35 +18,13 @@ export async function readObjects(
   names: readonly string[],
 ): Promise<(GitObject | null)[]> {
   if (names.length === 0) return [];
-  const { stdout } = await cache.read(['cat-file', '--batch'], Buffer.from(`${names.join('\n')}\n`));
-  const objects: (GitObject | null)[] = [];
-  let at = 0;
-  for (let i = 0; i < names.length; i++) {
-    const end = stdout.indexOf(0x0a, at);
-    if (end < 0) throw cut();
-    const [oid = '', type = '', size = ''] = stdout.toString('latin1', at, end).split(' ');
-    at = end + 1;
-    if (!/^[0-9]+$/.test(size)) {
-      objects.push(null);
-      continue;
-    }
-    const length = Number(size);
-    if (at + length >= stdout.length) throw cut();
-    objects.push({ oid, type, bytes: stdout.subarray(at, at + length) });
-    at += length + 1;
-  }
-  return objects;
+  return cache.objects().contents(names);
 }
 
 /** Which of these objects are not here. */
 export async function missingObjects(cache: RepositoryCache, oids: readonly string[]): Promise<string[]> {
   if (oids.length === 0) return [];
-  const { stdout } = await cache.read(
-    ['cat-file', '--batch-check=%(objecttype)'],
-    Buffer.from(`${oids.join('\n')}\n`),
-  );
-  const lines = stdout.toString('latin1').split('\n');
-  return oids.filter((_, i) => lines[i]?.endsWith(' missing') !== false);
+  return cache.objects().missing(oids);
 }
 
 /** Fetches those of the objects that are not here; ones the server does not have stay missing. */
@@ -119,8 +91,4 @@ export async function readEntries(
       trees.set(oids[i] ?? '', parseTree(object.bytes, oidBytes));
     });
   }
-}
-
-function cut(): Fault {
-  return new Fault('git_unavailable', 'git cut an answer short', { retryable: true });
 }

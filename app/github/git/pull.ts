@@ -92,8 +92,22 @@ async function inspect(cache: RepositoryCache, request: PullRequest): Promise<Fi
   const missing = await missingObjects(cache, ids);
   if (missing.length > 0) return { kind: 'absent' };
   const before = await cache.shallow();
-  const mergeBase = await findMergeBase(cache, request);
-  if (mergeBase === null) return { kind: 'unrelated', whole: before.size === 0 };
+  // GitHub's merge base where git confirms that the head descends from it, else git's own
+  const told = request.mergeBase === null ? null : await inspectRange(cache, request, request.mergeBase);
+  if (told !== null && told.kind !== 'foreign') return told;
+  const own = await cache.read(['merge-base', request.base, request.head], undefined, [0, 1]);
+  if (own.exit !== 0) return { kind: 'unrelated', whole: before.size === 0 };
+  const found = await inspectRange(cache, request, own.stdout.toString('latin1').trim());
+  return found.kind === 'foreign' ? { kind: 'shallow' } : found;
+}
+
+/** The commits from a merge base to the head; `foreign`: the head does not descend from it. */
+async function inspectRange(
+  cache: RepositoryCache,
+  request: PullRequest,
+  mergeBase: string,
+): Promise<Finding | { readonly kind: 'foreign' }> {
+  const before = await cache.shallow();
   const { stdout } = await cache.read([
     'log',
     '-z',
@@ -113,21 +127,9 @@ async function inspect(cache: RepositoryCache, request: PullRequest): Promise<Fi
   const cut = await cache.shallow();
   // a commit without its parents here: what lies behind it could be the base's own
   if (commits.some((commit) => before.has(commit.oid) || cut.has(commit.oid))) return { kind: 'shallow' };
-  return { kind: 'complete', mergeBase, commits, cut };
-}
-
-/** GitHub's merge base where git can confirm that the head descends from it, else git's own. */
-async function findMergeBase(cache: RepositoryCache, request: PullRequest): Promise<string | null> {
-  if (request.mergeBase !== null) {
-    const told = await cache.read(
-      ['merge-base', '--is-ancestor', request.mergeBase, request.head],
-      undefined,
-      [0, 1],
-    );
-    if (told.exit === 0) return request.mergeBase;
-  }
-  const own = await cache.read(['merge-base', request.base, request.head], undefined, [0, 1]);
-  return own.exit === 0 ? own.stdout.toString('latin1').trim() : null;
+  // every way from the head to the merge base ends in a commit of the list
+  const descends = mergeBase === request.head || commits.some((commit) => commit.parents.includes(mergeBase));
+  return descends ? { kind: 'complete', mergeBase, commits, cut } : { kind: 'foreign' };
 }
 
 async function finish(
