@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Hono } from 'hono';
 import type { Config } from './config.ts';
-import type { Deps, Log } from './flow/deps.ts';
+import type { Log } from './flow/deps.ts';
 import type { WorkDeps } from './flow/order.ts';
 import { storeDelivery } from './flow/store-delivery.ts';
 import { readEvent } from './github/events.ts';
@@ -35,7 +35,7 @@ export interface ServerOptions {
 export interface RunningServer {
   /** Where it listens, `http://host:port`. */
   readonly url: string;
-  readonly deps: Deps;
+  readonly deps: WorkDeps;
   /** Runs every sweep once; answers the names of those that failed. */
   sweep(): Promise<readonly string[]>;
   /** Drains and stops everything; safe to call twice. */

@@ -4,7 +4,7 @@
  * time. One line is logged per job and per sweep that did something.
  */
 import { EventEmitter } from 'node:events';
-import { Logger, type Runner, run, type TaskList, type WorkerEvents } from 'graphile-worker';
+import { Logger, type Runner, run, runOnce, type TaskList, type WorkerEvents } from 'graphile-worker';
 import { Fault, Refusal } from './errors.ts';
 import { type Arrow, ORDER, type WorkDeps } from './flow/order.ts';
 import { claimPool, type PoolClaim, unlockDeadPools } from './worker/pools.ts';
@@ -78,6 +78,16 @@ export async function startWorker(deps: WorkDeps, options: WorkerOptions = {}): 
       await claim.release();
     },
   };
+}
+
+/** Works the jobs that are ready, and those they queue, until none is: for tests and for the command line. */
+export async function workReady(deps: WorkDeps): Promise<void> {
+  await runOnce({
+    pgPool: deps.database.pool,
+    noHandleSignals: true,
+    logger: quiet(deps),
+    taskList: tasks(deps, {}),
+  });
 }
 
 /** Runs every sweep once, in order; a failing one is logged and stops no other (POOL-5). Answers the names that failed. */

@@ -9,6 +9,7 @@ import { decideGate, sweepGates } from './decide-gate.ts';
 import { publishChecks, sweepChecks } from './publish-checks.ts';
 import { type ReceiveDeps, receiveDelivery } from './receive-delivery.ts';
 import { reconcile, sweepReconcile } from './reconcile.ts';
+import { runCommand } from './run-command.ts';
 import { syncRun } from './sync-run.ts';
 
 /** What the worker gives every arrow. */
@@ -34,6 +35,15 @@ function job<T>(
 
 const SWEEP_MS = LIMITS.sweepMs.default;
 const ofRun = z.object({ run: z.string() });
+const commandSchema = z.object({
+  repository: z.string(),
+  pull: z.string(),
+  comment: z.string(),
+  author: z.object({ id: z.string(), login: z.string(), bot: z.boolean() }),
+  body: z.string(),
+  createdAt: z.string(),
+  reconciled: z.boolean(),
+});
 const rerunSchema = z.union([
   z.object({ scope: z.enum(['all', 'failed']) }),
   z.object({ scope: z.enum(['block', 'path']), value: z.string() }),
@@ -42,6 +52,7 @@ const rerunSchema = z.union([
 /** Every arrow that a job or a sweep starts. */
 export const ORDER: readonly Arrow[] = [
   job('receive-delivery', z.object({ delivery: z.string() }), receiveDelivery),
+  job('run-command', commandSchema, runCommand),
   job('sync-run', ofRun, syncRun),
   job('cut-tickets', ofRun.extend({ rerun: rerunSchema.exactOptional() }), cutTickets),
   {
