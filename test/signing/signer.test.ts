@@ -132,9 +132,8 @@ describe('signed heads', () => {
     const parsed = parseVkey(signer.vkey);
     expect(parsed?.name).toBe('ledger.test');
     expect(parsed && vkeyOf(parsed.name, parsed.publicKey)).toBe(signer.vkey);
-    // the example of the C2SP signed-note specification
-    const example = 'example.com/foo+530f903d+AXBgTC1hDoqkMvHAkjlvOZDlyDn2Lfyo7QmyDKvIz6cW';
-    expect(parseVkey(example.replace('530f903d', '00000000'))).toBeUndefined();
+    const id = signer.vkey.split('+')[1] ?? '';
+    expect(parseVkey(signer.vkey.replace(id, '00000000'))).toBeUndefined();
     for (const wrong of [
       '',
       'x',
