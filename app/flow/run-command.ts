@@ -22,31 +22,20 @@ import { refusedReply, unknownReply } from '../domain/command/reply.ts';
 import { isForAnyone } from '../domain/command/rights.ts';
 import { type NearMiss, type ParsedCommand, type ParsedComment, parseComment } from '../domain/command.ts';
 import { type Policy, parsePolicy } from '../domain/policy.ts';
-import { Markdown, md } from '../domain/summary/markdown.ts';
+import { md } from '../domain/summary/markdown.ts';
 import { Fault, Refusal, type RefusalCode } from '../errors.ts';
 import type { GitHub, Permission } from '../github/port.ts';
 import { type RunUnit, withRun } from './append-rows.ts';
 import type { Deps } from './deps.ts';
 import { judgeRun } from './judge-run.ts';
+import type { CommandComment } from './queue-command.ts';
 import { answer } from './run-command/answer.ts';
 import { execute } from './run-command/execute.ts';
+import { Declined } from './run-command/given.ts';
 import { lastTouch } from './run-command/last-touch.ts';
 
 /** A comment as it was created; edited ones never come here (case 46). */
-export interface CommandInput {
-  readonly repositoryId: string;
-  readonly installationId: string;
-  readonly pull: string;
-  readonly commentId: string;
-  readonly body: string;
-  readonly userId: string;
-  readonly login: string;
-  readonly bot: boolean;
-  /** GitHub's ISO time. */
-  readonly createdAt: string;
-  /** Whether reconciliation found it, rather than a delivery. */
-  readonly reconciled: boolean;
-}
+export type CommandInput = Omit<CommandComment, 'cause'>;
 
 /** What came of it. */
 export type CommandOutcome =
@@ -64,35 +53,29 @@ const FIRST_MISS = 1_000;
 /** Reads a comment and does what it asks. */
 export async function runCommand(deps: Deps, input: CommandInput): Promise<CommandOutcome> {
   const outcome = await carryOut(deps, input);
-  deps.log.info(
-    {
-      repository: input.repositoryId,
-      pull: input.pull,
-      comment: input.commentId,
-      reconciled: input.reconciled,
-      ...outcome,
-    },
-    'run-command',
-  );
+  const { repository, pull, comment, reconciled } = input;
+  deps.log.info({ repository, pull, comment, reconciled, ...outcome }, 'run-command');
   return outcome;
 }
 
 async function carryOut(deps: Deps, input: CommandInput): Promise<CommandOutcome> {
   const { db } = deps.database;
-  const run = await findRunOfPull(db, input);
-  const repository = await findRepository(db, input.repositoryId);
-  if (run === null || run.pull === null || repository === null) return { kind: 'ignored', why: 'no_run' };
+  const repository = await findRepository(db, input.repository);
+  if (repository === null) return { kind: 'ignored', why: 'no_run' };
+  const { installationId } = repository;
+  const run = await findRunOfPull(db, { installationId, repositoryId: repository.id, pull: input.pull });
+  if (run === null) return { kind: 'ignored', why: 'no_run' };
   const policy = await policyOf(deps, run);
   const prefix = policy?.commands.prefix ?? '';
-  if (input.bot && policy?.commands.bots.includes(input.userId) !== true)
+  if (input.author.bot && policy?.commands.bots.includes(input.author.id) !== true)
     return { kind: 'ignored', why: 'bot' };
   const parsed = parseComment(input.body, { prefix, mention: await deps.github.slug() });
   if (parsed.hint === undefined && parsed.commands.length + parsed.nearMisses.length === 0) {
     return { kind: 'ignored', why: 'no_command' };
   }
-  const github = await deps.github.installation(input.installationId);
+  const github = await deps.github.installation(installationId);
   const react = (content: 'eyes' | 'rocket' | 'confused') =>
-    attempt(deps, 'reaction', () => github.addReaction(repository, input.commentId, content));
+    attempt(deps, 'reaction', () => github.addReaction(repository, input.comment, content));
   if (parsed.hint !== undefined) {
     await react('confused');
     return { kind: 'hinted', hint: parsed.hint };
@@ -101,7 +84,7 @@ async function carryOut(deps: Deps, input: CommandInput): Promise<CommandOutcome
   const work: Work = { deps, input, run, repository, github, prefix, permission: undefined };
   for (const command of parsed.commands) await one(work, command);
   for (const [i, miss] of parsed.nearMisses.entries()) await missed(work, FIRST_MISS + i, miss);
-  const ends = await listCommands(db, input.commentId);
+  const ends = await listCommands(db, input.comment);
   const refused = ends.filter((end) => end.state === 'refused').length;
   if (ends.some((end) => end.reply !== null)) {
     await attempt(deps, 'reply', () =>
@@ -154,7 +137,7 @@ async function one(work: Work, parsed: ParsedCommand): Promise<void> {
     if (!(await take(unit, work, parsed.index, name))) return;
     const said = await mayReply(unit, work);
     if (await isTooMany(unit, work, parsed.index)) {
-      return endCommand(unit.tx, input.commentId, parsed.index, {
+      return endCommand(unit.tx, input.comment, parsed.index, {
         state: 'refused',
         code: 'rate_limited',
         reply: null,
@@ -167,15 +150,15 @@ async function one(work: Work, parsed: ParsedCommand): Promise<void> {
         judged: await judgeRun(deps, unit.tx, unit.run, unit.now),
         parsed,
         permission: work.permission ?? null,
-        user: { id: input.userId, bot: input.bot },
-        cause: { kind: 'comment', id: input.commentId, sha256: sha256(input.body) },
+        user: { id: input.author.id, bot: input.author.bot },
+        cause: { kind: 'comment', id: input.comment, sha256: sha256(input.body) },
         prefix: work.prefix,
         commentMs: Date.parse(input.createdAt),
         late: unit.now.getTime() - Date.parse(input.createdAt) > LATE_MS,
         touched,
       });
       const end = { state: 'done', code: null, reply: said ? reply.text : null } as const;
-      await endCommand(unit.tx, input.commentId, parsed.index, end);
+      await endCommand(unit.tx, input.comment, parsed.index, end);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       await refuse(unit, work, parsed, error, said);
@@ -188,29 +171,29 @@ async function missed(work: Work, index: number, miss: NearMiss): Promise<void> 
     if (!(await take(unit, work, index, 'unknown'))) return;
     const quiet = !(await mayReply(unit, work)) || (await isTooMany(unit, work, index));
     const reply = quiet ? null : unknownReply(work.prefix, miss.word, miss.nearest).text;
-    await endCommand(unit.tx, work.input.commentId, index, { state: 'refused', code: 'bad_command', reply });
+    await endCommand(unit.tx, work.input.comment, index, { state: 'refused', code: 'bad_command', reply });
   });
 }
 
 function take(unit: RunUnit, { run, input }: Work, index: number, name: string): Promise<boolean> {
   return takeCommand(unit.tx, {
-    commentId: input.commentId,
+    commentId: input.comment,
     index,
     runId: run.id,
-    repositoryId: input.repositoryId,
-    userId: input.userId,
-    login: input.login,
+    repositoryId: run.repositoryId,
+    userId: input.author.id,
+    login: input.author.login,
     name,
   });
 }
 
 async function isTooMany(unit: RunUnit, { run, input }: Work, index: number): Promise<boolean> {
-  const given = { runId: run.id, userId: input.userId, commentId: input.commentId, index };
+  const given = { runId: run.id, userId: input.author.id, commentId: input.comment, index };
   return (await countCommands(unit.tx, given)) >= MOST_COMMANDS_AN_HOUR;
 }
 
 async function mayReply(unit: RunUnit, { run, input }: Work): Promise<boolean> {
-  return (await countReplies(unit.tx, run.id, input.commentId)) < MOST_REPLIES_A_MINUTE;
+  return (await countReplies(unit.tx, run.id, input.comment)) < MOST_REPLIES_A_MINUTE;
 }
 
 /** Refusals that are facts of a run: somebody asked for what they may not have. */
@@ -220,31 +203,32 @@ async function refuse(
   unit: RunUnit,
   { input, prefix }: Work,
   { index, name }: ParsedCommand,
-  { code, message, accepted }: Refusal,
+  error: Refusal,
   said: boolean,
 ): Promise<void> {
+  const { code, message, accepted } = error;
   const closed = unit.run.status === 'closed' || unit.run.status === 'merged';
   if (RECORDED.has(code) && !closed) {
     unit.append('command.refused', {
       block: null,
-      actor: { kind: input.bot ? 'bot' : 'person', id: input.userId, via: 'comment' },
-      cause: { kind: 'comment', id: input.commentId, sha256: sha256(input.body) },
+      actor: { kind: input.author.bot ? 'bot' : 'person', id: input.author.id, via: 'comment' },
+      cause: { kind: 'comment', id: input.comment, sha256: sha256(input.body) },
       data: { command: name, code },
     });
   }
-  const help = accepted === undefined ? null : Markdown.code(accepted);
-  const reply = said ? refusedReply(prefix, name, md`${message}`, help).text : null;
-  await endCommand(unit.tx, input.commentId, index, { state: 'refused', code, reply });
+  const why = error instanceof Declined ? error.says : md`${message}`;
+  const reply = said ? refusedReply(prefix, name, why, accepted ?? null).text : null;
+  await endCommand(unit.tx, input.comment, index, { state: 'refused', code, reply });
 }
 
 /** The permission that the repository's API tells now; null when it did not tell, or told it of somebody else (case 47). */
 async function lookUp({ deps, github, repository, input }: Work): Promise<Permission | null> {
   try {
-    const { permission, userId } = await github.getPermission(repository, input.login);
-    return userId === input.userId ? permission : null;
+    const { permission, userId } = await github.getPermission(repository, input.author.login);
+    return userId === input.author.id ? permission : null;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    deps.log.warn({ code: error.code, comment: input.commentId }, 'run-command-lookup');
+    deps.log.warn({ code: error.code, comment: input.comment }, 'run-command-lookup');
     return null;
   }
 }

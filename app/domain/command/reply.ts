@@ -16,23 +16,25 @@ const MOST_LISTED = 10;
 
 /** How a command is spelled in this repository. */
 export function spelled(prefix: string, name: CommandName, withArguments = false): Markdown {
-  const text = withArguments ? usage(name) : name;
-  return Markdown.code(prefix === '' ? `/${text}` : `/${prefix} ${text}`);
+  return Markdown.code(addressed(prefix, withArguments ? usage(name) : name));
 }
+
+const addressed = (prefix: string, words: string) => (prefix === '' ? `/${words}` : `/${prefix} ${words}`);
 
 /** A command that was done, and what that means now. */
 export function doneReply(prefix: string, name: CommandName, what: Markdown): Markdown {
   return md`${spelled(prefix, name)}: ${what}`;
 }
 
-/** A command that was refused, why, and what is accepted. */
+/** A command that was refused, why, and what is accepted: that command with other arguments, or a list. */
 export function refusedReply(
   prefix: string,
   name: CommandName,
   why: Markdown,
-  accepted: Markdown | null,
+  accepted: string | null,
 ): Markdown {
-  const help = accepted === null ? md`` : md` Accepted: ${accepted}.`;
+  const form = accepted?.split(' ')[0] === name ? addressed(prefix, accepted) : accepted;
+  const help = form === null ? md`` : md` Accepted: ${Markdown.code(form)}.`;
   return md`${spelled(prefix, name)} was not done: ${why}.${help}`;
 }
 

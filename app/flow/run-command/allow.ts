@@ -12,7 +12,7 @@ import { shownHead } from '../../domain/command/rights.ts';
 import { isAllowed } from '../../domain/run-state/coverage.ts';
 import { Markdown, md } from '../../domain/summary/markdown.ts';
 import { Refusal } from '../../errors.ts';
-import { type Given, readAgain } from './given.ts';
+import { Declined, type Given, readAgain } from './given.ts';
 
 /** The names our gate is published under. */
 const GATES = ['countersign', 'countersign (advisory)'];
@@ -23,9 +23,9 @@ export async function allow(given: Given, command: Extract<Command, { name: 'all
   const head = await headMeant(given, command.sha);
   const present = unit.run.toldHead;
   if (head !== present) {
-    throw new Refusal(
+    throw new Declined(
       'conflict',
-      `${short(head)} is not the present head, so nothing was allowed`,
+      md`${Markdown.code(short(head))} is not the present head, so nothing was allowed`,
       `allow ${short(present)}`,
     );
   }
@@ -71,9 +71,9 @@ async function headMeant({ unit, judged, commentMs }: Given, sha: string | null)
     const named = heads.filter((head) => head.startsWith(sha));
     const [only] = named;
     if (only !== undefined && named.length === 1) return only;
-    throw new Refusal(
+    throw new Declined(
       'conflict',
-      `${sha.slice(0, 40)} is no head of this pull request`,
+      md`${Markdown.code(sha.slice(0, 40))} is no head of this pull request`,
       `allow ${short(run.toldHead)}`,
     );
   }

@@ -19,7 +19,7 @@ import { pathKey } from '../../domain/path.ts';
 import { isGlob } from '../../domain/policy/pattern.ts';
 import { Markdown, md } from '../../domain/summary/markdown.ts';
 import { Refusal } from '../../errors.ts';
-import { type ChangedFile, changedFiles, type Given, readAgain, rowsOf } from './given.ts';
+import { type ChangedFile, changedFiles, Declined, type Given, readAgain, rowsOf } from './given.ts';
 
 /** Gives a path to a block. `touched` is the block whose commit changed it last, null where git did not tell. */
 export async function claim(
@@ -133,7 +133,7 @@ function blockMeant(blocks: readonly StoredBlock[], named: string | null, touche
   const known = ids.slice(0, 20).join(', ') || 'none is open';
   if (named !== null) {
     if (ids.includes(named)) return named;
-    throw new Refusal('unknown_block', `there is no open block ${named}`, known);
+    throw new Declined('unknown_block', md`there is no open block ${Markdown.code(named)}`, known);
   }
   if (touched !== null && ids.includes(touched)) return touched;
   const [only] = ids;

@@ -5,7 +5,8 @@ import type { Asker } from '../../domain/command/rights.ts';
 import type { AnyRow } from '../../domain/ledger/row.ts';
 import type { Actor, Cause } from '../../domain/ledger/row-kinds.ts';
 import { encodePath, pathKey, type WirePath } from '../../domain/path.ts';
-import { Refusal } from '../../errors.ts';
+import type { Markdown } from '../../domain/summary/markdown.ts';
+import { Refusal, type RefusalCode } from '../../errors.ts';
 import type { RunUnit } from '../append-rows.ts';
 import type { Deps } from '../deps.ts';
 import type { Judged } from '../judge-run.ts';
@@ -25,6 +26,15 @@ export interface Given {
   readonly commentMs: number;
   /** Names the command for jobs that must not be merged with others. */
   readonly name: string;
+}
+
+/** A refusal whose words hold names that must stay readable, as code. */
+export class Declined extends Refusal {
+  readonly says: Markdown;
+  constructor(code: RefusalCode, says: Markdown, accepted?: string) {
+    super(code, says.text, accepted);
+    this.says = says;
+  }
 }
 
 /** The rows of the run; refused with `conflict` where they do not verify, since nothing may be built on them. */

@@ -14,7 +14,7 @@ import { pathKey, type WirePath } from '../../domain/path.ts';
 import { isAllowed } from '../../domain/run-state/coverage.ts';
 import { Markdown, md } from '../../domain/summary/markdown.ts';
 import { Refusal } from '../../errors.ts';
-import { changedFiles, type Given, readAgain } from './given.ts';
+import { changedFiles, Declined, type Given, readAgain } from './given.ts';
 
 /** Records who asked and opens the round. */
 export async function rerun(given: Given, command: Extract<Command, { name: 'rerun' }>): Promise<Markdown> {
@@ -59,7 +59,11 @@ async function scopeOf(
       const blocks = (await listBlocks(unit.tx, unit.run.id)).filter((block) => block.status !== 'dropped');
       const known = [...blocks.map((block) => block.id), ...PSEUDO_BLOCKS];
       if (!known.includes(value)) {
-        throw new Refusal('unknown_block', `there is no block ${value}`, known.slice(0, 20).join(', '));
+        throw new Declined(
+          'unknown_block',
+          md`there is no block ${Markdown.code(value)}`,
+          known.slice(0, 20).join(', '),
+        );
       }
       return { scope: { scope: 'block', value }, paths: [], what: md`block ${Markdown.code(value)}` };
     }
