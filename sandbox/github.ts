@@ -57,11 +57,8 @@ import { repoHandlers } from './rest/repos.ts';
 import { Webhooks } from './webhooks.ts';
 import { type IdKind, World } from './world.ts';
 
-/** Settings of a sandbox. */
-export interface GitHubOptions {
-  /** Where ids start, by kind; every kind starts above 2^31. */
-  readonly firstIds?: Partial<Record<IdKind, number>>;
-}
+/** Settings of a sandbox: where ids start, by kind; every kind starts above 2^31. */
+export type GitHubOptions = { readonly firstIds?: Partial<Record<IdKind, number>> };
 
 /** What a new repository holds. */
 export interface RepositoryOptions {
@@ -71,6 +68,8 @@ export interface RepositoryOptions {
   readonly message?: string;
   readonly defaultBranch?: string;
   readonly private?: boolean;
+  /** Object ids of 40 or 64 hex digits (facts/github.md §0); default sha1. */
+  readonly hash?: 'sha1' | 'sha256';
   readonly collaborators?: Iterable<readonly [User, Role]>;
 }
 
@@ -157,7 +156,7 @@ export class SandboxGitHub {
       defaultBranch: options.defaultBranch ?? 'main',
       forkOf: null,
     });
-    await repository.git.init(repository.defaultBranch);
+    await repository.git.init(repository.defaultBranch, options.hash);
     for (const [user, role] of options.collaborators ?? []) repository.setCollaborator(user, role);
     const message = options.message ?? 'Start';
     await repository.commit({ message, files: options.files ?? { 'README.md': '# sample\n' }, parents: [] });

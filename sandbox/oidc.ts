@@ -4,6 +4,8 @@ import { exportJWK, type JWK, SignJWT } from 'jose';
 import type { Job, WorkflowRun } from './actions/run.ts';
 import type { Answer } from './http/call.ts';
 import { Refused } from './http/call.ts';
+import type { User } from './model.ts';
+import type { Repository } from './repository.ts';
 import type { World } from './world.ts';
 
 // A Enterprise Server serves its issuer below this path of its own host (facts/github.md §9).
@@ -15,6 +17,35 @@ const EARLIER = 600;
 
 /** Claims of a token; ids are strings (facts/github.md §9). */
 export type Claims = Readonly<Record<string, unknown>>;
+
+/** The job that claims are about. */
+export interface ClaimSource {
+  readonly actor: User;
+  readonly attempt: number;
+  readonly environment: string | null;
+  readonly event: string;
+  readonly job: number;
+  readonly number: number;
+  /** Path of the workflow file. */
+  readonly path: string;
+  readonly ref: string;
+  readonly run: number;
+  readonly sha: string;
+  /** Name of the workflow. */
+  readonly workflow: string;
+}
+
+const ANY_JOB = {
+  attempt: 1,
+  environment: null,
+  event: 'workflow_dispatch',
+  job: 61_900_000_001,
+  number: 1,
+  path: '.github/workflows/countersign.yml',
+  run: 31_900_000_001,
+  sha: '0'.repeat(40),
+  workflow: 'Countersign',
+} as const;
 
 /** The issuer of workflow identity: discovery, JWKS, and the endpoint that jobs ask. */
 export class OidcIssuer {
@@ -67,25 +98,46 @@ export class OidcIssuer {
 
   /** What a token of this job says. */
   claims(run: WorkflowRun, job: Job, audience: string): Claims {
-    const { repository, actor } = run;
+    return this.claimsFor(run.repository, audience, {
+      actor: run.actor,
+      attempt: run.attempt,
+      environment: job.environment,
+      event: run.event,
+      job: job.id,
+      number: run.number,
+      path: run.workflow.path,
+      ref: run.ref,
+      run: run.id,
+      sha: run.headSha,
+      workflow: run.workflow.name,
+    });
+  }
+
+  /** What a token of any job of a repository would say; for tests that need none to run. */
+  claimsFor(repository: Repository, audience: string, of: Partial<ClaimSource> = {}): Claims {
     const { owner } = repository;
-    const ref = run.ref;
-    const file = `${repository.fullName}/${run.workflow.path}@${ref}`;
+    const source: ClaimSource = {
+      ...ANY_JOB,
+      actor: owner,
+      ref: `refs/heads/${repository.defaultBranch}`,
+      ...of,
+    };
+    const { actor, environment, ref } = source;
+    const file = `${repository.fullName}/${source.path}@${ref}`;
     // Repositories made after 2026-07-15 have ids in their sub; `:` is escaped (facts/github.md §9).
-    const context =
-      job.environment === null ? `ref:${ref}` : `environment:${job.environment.replaceAll(':', '%3A')}`;
+    const context = environment === null ? `ref:${ref}` : `environment:${environment.replaceAll(':', '%3A')}`;
     return {
       aud: audience,
       sub: `repo:${owner.login}@${owner.id}/${repository.name}@${repository.id}:${context}`,
       actor: actor.login,
       actor_id: String(actor.id),
       base_ref: '',
-      check_run_id: String(job.id),
-      ...(job.environment === null ? {} : { environment: job.environment }),
-      event_name: run.event,
+      check_run_id: String(source.job),
+      ...(environment === null ? {} : { environment }),
+      event_name: source.event,
       head_ref: '',
       job_workflow_ref: file,
-      job_workflow_sha: run.headSha,
+      job_workflow_sha: source.sha,
       ref,
       ref_protected: 'false',
       ref_type: ref.startsWith('refs/tags/') ? 'tag' : 'branch',
@@ -94,14 +146,14 @@ export class OidcIssuer {
       repository_owner: owner.login,
       repository_owner_id: String(owner.id),
       repository_visibility: repository.private ? 'private' : 'public',
-      run_attempt: String(run.attempt),
-      run_id: String(run.id),
-      run_number: String(run.number),
+      run_attempt: String(source.attempt),
+      run_id: String(source.run),
+      run_number: String(source.number),
       runner_environment: 'github-hosted',
-      sha: run.headSha,
-      workflow: run.workflow.name,
+      sha: source.sha,
+      workflow: source.workflow,
       workflow_ref: file,
-      workflow_sha: run.headSha,
+      workflow_sha: source.sha,
     };
   }
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type FileChanges, GitRepository, NO_OBJECT, type Signature } from './git/repository.ts';
+import { type FileChanges, GitRepository, type Signature } from './git/repository.ts';
 import { changeRepositories } from './installations.ts';
 import type { App, Role, User } from './model.ts';
 import { Pull } from './pull.ts';
@@ -70,6 +70,7 @@ export class Repository {
   readonly createdAt: string;
   pushedAt: string;
   #nextNumber = 1;
+  #writing: Promise<unknown> = Promise.resolve();
 
   constructor(
     world: World,
@@ -125,21 +126,24 @@ export class Repository {
   async commit(options: CommitOptions): Promise<string> {
     const branch = options.branch ?? this.defaultBranch;
     const ref = `refs/heads/${branch}`;
-    const before = await this.git.commitId(ref);
-    const from = before ?? (await this.git.commitId(options.from ?? `refs/heads/${this.defaultBranch}`));
     const author = options.author ?? this.owner;
     const trailers = Object.entries(options.trailers ?? {}).flatMap(([key, value]) =>
       [value].flat().map((one) => `${key}: ${one}`),
     );
     const message = options.message ?? 'Change files';
-    const after = await this.git.commit({
-      ref,
-      parents: options.parents ?? (from === null ? [] : [from]),
-      message: trailers.length === 0 ? message : `${message}\n\n${trailers.join('\n')}\n`,
-      author: actorCommitter(author),
-      date: options.date ?? this.world.now(),
-      files: options.files ?? {},
-      renames: options.renames ?? {},
+    const { before, after } = await this.#oneByOne(async () => {
+      const tip = await this.git.commitId(ref);
+      const from = tip ?? (await this.git.commitId(options.from ?? `refs/heads/${this.defaultBranch}`));
+      const id = await this.git.commit({
+        ref,
+        parents: options.parents ?? (from === null ? [] : [from]),
+        message: trailers.length === 0 ? message : `${message}\n\n${trailers.join('\n')}\n`,
+        author: actorCommitter(author),
+        date: options.date ?? this.world.now(),
+        files: options.files ?? {},
+        renames: options.renames ?? {},
+      });
+      return { before: tip, after: id };
     });
     const pusher = options.pusher ?? this.world.users.find((user) => user === author) ?? this.owner;
     await this.refChanged(ref, before, after, pusher);
@@ -163,7 +167,7 @@ export class Repository {
       action: null,
       repository: this,
       sender: pusher,
-      payload: () => pushPayload(this, ref, before ?? NO_OBJECT, after ?? NO_OBJECT, pusher),
+      payload: () => pushPayload(this, ref, before, after, pusher),
     });
     if (!ref.startsWith('refs/heads/')) return;
     const branch = ref.slice('refs/heads/'.length);
@@ -252,5 +256,12 @@ export class Repository {
   requireCheck(context: string, app: App | null, branch = this.defaultBranch): void {
     const rulesetId = this.world.id('ruleset');
     this.requiredChecks.push({ rulesetId, branch, context, integrationId: app?.id ?? null });
+  }
+
+  // Commits made at the same time follow each other, as pushes would after a rebase.
+  #oneByOne<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#writing.then(work, work);
+    this.#writing = done;
+    return done;
   }
 }

@@ -41,9 +41,6 @@ export class GitFailed extends Error {
   }
 }
 
-/** The all-zero object id: no such object. */
-export const NO_OBJECT = '0'.repeat(40);
-
 const ENVIRONMENT = {
   PATH: process.env['PATH'] ?? '/usr/bin:/bin',
   HOME: '/nonexistent',
@@ -87,11 +84,18 @@ export class GitRepository {
   }
 
   /** Makes the empty bare repository, set up as GitHub serves it: partial clones and any object by its id. */
-  async init(defaultBranch: string): Promise<void> {
+  async init(defaultBranch: string, hash: 'sha1' | 'sha256' = 'sha1'): Promise<void> {
     const { directory } = this;
     const child = spawn(
       'git',
-      ['init', '--quiet', '--bare', `--initial-branch=${defaultBranch}`, directory],
+      [
+        'init',
+        '--quiet',
+        '--bare',
+        `--object-format=${hash}`,
+        `--initial-branch=${defaultBranch}`,
+        directory,
+      ],
       {
         env: ENVIRONMENT,
         stdio: 'ignore',

@@ -45,6 +45,8 @@ const routes = operationsByPath.map(([id, { method, path }]) => {
 export async function startServer(parts: ServerParts): Promise<{ server: Server; url: string }> {
   const server = createServer((request, response) => {
     serve(parts, request, response).catch((error: unknown) => {
+      // The caller died in the middle of its request; that is nobody's fault here.
+      if (request.destroyed && !request.complete) return;
       parts.world.violations.push(
         `${request.method} ${request.url}: ${String((error as Error).stack ?? error)}`,
       );

@@ -1,4 +1,4 @@
-import { NO_OBJECT, type Signature } from '../git/repository.ts';
+import type { Signature } from '../git/repository.ts';
 import type { Json, User } from '../model.ts';
 import type { Repository } from '../repository.ts';
 import { commitsJson } from './commits.ts';
@@ -12,29 +12,27 @@ export function actorCommitter(author: User | Signature): Signature {
 export async function pushPayload(
   repository: Repository,
   ref: string,
-  before: string,
-  after: string,
+  before: string | null,
+  after: string | null,
   pusher: User,
 ): Promise<Json> {
   const { git, world } = repository;
-  const created = before === NO_OBJECT;
-  const deleted = after === NO_OBJECT;
-  const base = created ? await git.commitId(`refs/heads/${repository.defaultBranch}`) : before;
+  const nothing = '0'.repeat((before ?? after ?? '').length);
+  const created = before === null;
+  const base = before ?? (await git.commitId(`refs/heads/${repository.defaultBranch}`));
   const without = base === null || base === after ? [] : [base];
-  const ids = deleted || (created && base === after) ? [] : await git.commitsBetween(without, after);
-  const commits = (await commitsJson(repository, ids.slice(-2048))).map((commit) => pushCommit(commit));
-  const last = deleted
-    ? undefined
-    : (await commitsJson(repository, [after])).map((commit) => pushCommit(commit))[0];
+  const ids = after === null || (created && base === after) ? [] : await git.commitsBetween(without, after);
+  const commits = (await commitsJson(repository, ids.slice(-2048))).map(pushCommit);
+  const [last] = after === null ? [] : (await commitsJson(repository, [after])).map(pushCommit);
   return {
     ref,
-    before,
-    after,
+    before: before ?? nothing,
+    after: after ?? nothing,
     created,
-    deleted,
-    forced: !created && !deleted && !(await git.isAncestor(before, after)),
+    deleted: after === null,
+    forced: before !== null && after !== null && !(await git.isAncestor(before, after)),
     base_ref: null,
-    compare: `${world.url}/${repository.fullName}/compare/${before.slice(0, 12)}...${after.slice(0, 12)}`,
+    compare: `${world.url}/${repository.fullName}/compare/${(before ?? nothing).slice(0, 12)}...${(after ?? nothing).slice(0, 12)}`,
     commits,
     head_commit: last ?? null,
     pusher: { name: pusher.login, email: pusher.email },

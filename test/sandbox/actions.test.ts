@@ -214,6 +214,9 @@ describe('OIDC (facts §9)', () => {
       runner_environment: 'github-hosted',
     });
     expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(300);
+    const other = gh.oidc.claimsFor(repo, 'https://cs.example', { event: 'pull_request', run: 5 });
+    const { payload: pull } = await jwtVerify(await gh.oidc.mint(other), keys, { issuer });
+    expect(pull).toMatchObject({ event_name: 'pull_request', run_id: '5', repository_id: String(repo.id) });
     const foreign = await gh.oidc.mint({ aud: 'other', run_id: '1' });
     await expect(jwtVerify(foreign, keys, { issuer, audience: 'https://cs.example' })).rejects.toThrow();
   });

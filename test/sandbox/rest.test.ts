@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { createAppAuth } from '@octokit/auth-app';
 import { Octokit } from '@octokit/rest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -238,6 +239,21 @@ describe('pull requests', () => {
 });
 
 describe('names and ids', () => {
+  it('GIT-5: a repository may have object ids of 64 digits', async () => {
+    const long = await gh.createRepository({ owner: alice, name: 'long', hash: 'sha256' });
+    await gh.changeRepositories(installation, 'added', long);
+    await long.commit({ branch: 'topic', files: { 'x.txt': 'x\n' } });
+    const pull = await long.openPull({ head: 'topic' });
+    const at = { owner: 'alice', repo: 'long' };
+    const { data } = await octokit.rest.pulls.get({ ...at, pull_number: pull.number });
+    expect(data.head.sha).toMatch(/^[0-9a-f]{64}$/);
+    const { data: run } = await octokit.rest.checks.create({ ...at, name: 'x', head_sha: data.head.sha });
+    expect(run.head_sha).toBe(data.head.sha);
+    expect(
+      (await octokit.rest.pulls.listFiles({ ...at, pull_number: pull.number })).data[0]?.sha,
+    ).toHaveLength(64);
+  });
+
   it('RUN-1: a renamed repository keeps its id, its old name leads there until someone takes it', async () => {
     const before = await gh.createRepository({ owner: alice, name: 'before' });
     await gh.changeRepositories(installation, 'added', before);
@@ -281,6 +297,22 @@ describe('limits and faults', () => {
       response: { headers: { 'retry-after': '60' } },
     });
     gh.limits.settings.enforce.content = false;
+  });
+
+  it('a caller that dies in the middle of a request leaves no trace', async () => {
+    const { port, hostname } = new URL(gh.apiUrl);
+    const before = gh.requests.length;
+    await new Promise<void>((resolve) => {
+      const socket = connect(Number(port), hostname, () => {
+        socket.write(
+          'POST /api/v3/repos/alice/sample/check-runs HTTP/1.1\r\nhost: x\r\ncontent-length: 90\r\n\r\n{"na',
+        );
+        setTimeout(() => socket.destroy(), 20);
+      });
+      socket.on('close', () => resolve());
+    });
+    await octokit.rest.repos.get(at());
+    expect(gh.requests.length).toBe(before + 1);
   });
 
   it('case 36: a lost answer leaves the work done', async () => {
