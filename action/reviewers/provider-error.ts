@@ -19,7 +19,7 @@ const quotaCodes = new Set([
 ]);
 const sizeCodes = new Set(['context_length_exceeded', 'request_too_large', 'string_above_max_length']);
 const body = z.looseObject({
-  error: z.looseObject({ code: z.unknown(), type: z.unknown() }),
+  error: z.looseObject({ code: z.unknown().optional(), type: z.unknown().optional() }),
 });
 /** Longest wait that a provider is believed. */
 const LONGEST_RETRY_MS = 24 * 3_600_000;

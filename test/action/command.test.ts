@@ -181,7 +181,7 @@ describe('real linters', () => {
 
 describe('REV-10: a reviewer that did not run is never "no findings"', () => {
   const cleanSay = 'say({version: 1, count: 0, findings: []});';
-  test.each<[string, string, string, RegExp]>([
+  const cases: [string, string, string, RegExp][] = [
     [
       'a crash after valid output',
       `${cleanSay} process.on('exit', () => process.abort())`,
@@ -206,11 +206,15 @@ describe('REV-10: a reviewer that did not run is never "no findings"', () => {
       'bad_output',
       /exit 1 without a finding/,
     ],
-  ])('%s', async (_, code, end, detail) => {
-    const [result] = await review([['ok.ts', script(code)]]);
-    expect(result).toMatchObject({ end, verdict: null, findings: [] });
-    expect(result?.detail).toMatch(detail);
-    expect(result?.sessions[0]?.end).not.toBe('complete');
+  ];
+  test('REV-10, case 80: crashes, exit states, silence and broken output each have their end', async () => {
+    const results = await review(cases.map(([, code]): Case => ['ok.ts', script(code)]));
+    for (const [i, [name, , end, detail]] of cases.entries()) {
+      const result = results[i];
+      expect([name, result?.end, result?.verdict, result?.findings]).toEqual([name, end, null, []]);
+      expect(result?.detail).toMatch(detail);
+      expect(result?.sessions[0]?.end).not.toBe('complete');
+    }
   });
 
   test('a program that is not there, and one that never ends', async () => {
