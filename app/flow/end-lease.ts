@@ -14,7 +14,8 @@ import {
   settleProvider,
 } from '../../db/store/provider.ts';
 import type { Runner } from '../../db/store/runner.ts';
-import { listRunsBehind, releaseBackoffs, type Ticket } from '../../db/store/ticket.ts';
+import { releaseBackoffs, type Ticket } from '../../db/store/ticket.ts';
+import { listRunsBehind } from '../../db/store/waiting.ts';
 import type { Actor, Cause, RowData } from '../domain/ledger/row-kinds.ts';
 import { encodePath } from '../domain/path.ts';
 import { COMMAND } from '../domain/provider.ts';

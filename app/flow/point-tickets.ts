@@ -18,6 +18,7 @@ export async function pointTicketsOf(unit: RunUnit, policy: Policy | null): Prom
     tx,
     run.id,
     settled.map((one) => one.name),
+    settled.filter((one) => (one.settledUntil ?? unit.now) <= unit.now).map((one) => one.name),
   );
   const ready = await fillWindows(tx, run.id);
   await clearDue(tx, run.id);

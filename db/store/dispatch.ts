@@ -50,6 +50,12 @@ export async function markDispatch(
   return done.length > 0;
 }
 
+/** The dispatch of that id, or null. */
+export async function findDispatch(reader: Reader, id: string): Promise<Dispatch | null> {
+  const [found] = await reader.select().from(dispatch).where(eq(dispatch.id, id)).limit(1);
+  return found ?? null;
+}
+
 /** Locks the dispatch of a repository that a nonce names; null when there is none. */
 export async function lockDispatchOfNonce(
   tx: Tx,

@@ -205,6 +205,30 @@ export async function listLeasesOfGoneRunners(reader: Reader, limit: number): Pr
     .orderBy(asc(lease.runId), asc(lease.id));
 }
 
+/** Locks a lease that is live, expired or not; null when it is not live any more. */
+export async function lockLiveLease(tx: Tx, id: string): Promise<Lease | null> {
+  const [held] = await tx
+    .select()
+    .from(lease)
+    .where(and(eq(lease.id, id), eq(lease.state, 'live')))
+    .for('update');
+  return held ?? null;
+}
+
+/** Live leases by runner. */
+export async function countLeasesOfRunners(
+  reader: Reader,
+  runnerIds: readonly string[],
+): Promise<Map<string, number>> {
+  if (runnerIds.length === 0) return new Map();
+  const rows = await reader
+    .select({ id: lease.runnerId, n: sql<number>`count(*)::int` })
+    .from(lease)
+    .where(and(sql`${lease.runnerId} = any(${sql.param(runnerIds)}::text[])`, eq(lease.state, 'live')))
+    .groupBy(lease.runnerId);
+  return new Map(rows.map((row) => [row.id, row.n]));
+}
+
 /** Asks the runner of a lease to give its ticket back; only while no session was admitted (TKT-3). False: too late. */
 export async function recallLease(tx: Tx, id: string): Promise<boolean> {
   const done = await tx

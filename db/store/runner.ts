@@ -113,12 +113,13 @@ export async function touchRunner(tx: Reader, runnerId: string): Promise<void> {
   await tx.update(runner).set({ heartbeatAt: sql`cs_now()` }).where(eq(runner.id, runnerId));
 }
 
-/** Ends the runners of a workflow run (of one attempt when given); returns their ids. */
+/** Ends the runners of an attempt of a workflow run, of one job when given; returns their ids. */
 export async function endRunnersOfWorkflow(
   tx: Tx,
   repositoryId: string,
   workflowRun: string,
-  attempt: number | null,
+  attempt: number,
+  job: string | null,
 ): Promise<string[]> {
   const ended = await tx
     .update(runner)
@@ -127,7 +128,8 @@ export async function endRunnersOfWorkflow(
       and(
         eq(runner.repositoryId, repositoryId),
         eq(runner.workflowRun, workflowRun),
-        attempt === null ? undefined : eq(runner.attempt, attempt),
+        eq(runner.attempt, attempt),
+        job === null ? undefined : eq(runner.job, job),
         isNull(runner.endedAt),
       ),
     )

@@ -124,14 +124,6 @@ export async function fillWindows(tx: Tx, runId: string): Promise<number> {
   return rows[0]?.ready ?? 0;
 }
 
-/** Runs with a pending ticket whose `not_before` has passed and that has no lane yet, at most `limit`. */
-export async function listDueRuns(reader: Reader, limit: number): Promise<string[]> {
-  const { rows } = await reader.execute<{ run_id: string }>(sql`
-    select distinct run_id from ticket
-    where state = 'pending' and not_before is not null and not_before <= cs_now() and lane is null limit ${limit}`);
-  return rows.map((row) => row.run_id);
-}
-
 /** Marks a `not_before` that has passed as over, so that it is not found due again. */
 export async function clearDue(tx: Tx, runId: string): Promise<void> {
   await tx
@@ -173,45 +165,6 @@ export async function countTickets(reader: Reader, runId: string): Promise<Recor
   return Object.fromEntries(rows.map((row) => [row.state, row.n]));
 }
 
-/** What waits in a repository, by provider: pending tickets of open, allowed runs, whether in a window or not. */
-export interface Waiting {
-  readonly runId: string;
-  readonly provider: string;
-  readonly pending: number;
-  /** Of these, how many wait out a back-off. */
-  readonly later: number;
-  readonly leased: number;
-  readonly parallel: number;
-}
-
-/** What waits and runs in a repository per run and provider. */
-export async function listWaiting(reader: Reader, repositoryId: string): Promise<Waiting[]> {
-  const { rows } = await reader.execute<{
-    run_id: string;
-    provider: string;
-    pending: number;
-    later: number;
-    leased: number;
-    parallel: number;
-  }>(sql`
-    select t.run_id, t.provider, count(*) filter (where t.state = 'pending')::int as pending,
-           count(*) filter (where t.state = 'pending' and t.not_before > cs_now())::int as later,
-           count(*) filter (where t.state = 'leased')::int as leased, max(t.parallel)::int as parallel
-    from run r join ticket t on t.run_id = r.id
-    where r.repository_id = ${repositoryId} and r.status = 'open' and r.allowed_rule is not null
-      and (r.allowed_rule <> 'person' or r.allowed_scope = 'author' or r.allowed_head = r.head)
-      and t.state in ('pending', 'leased')
-    group by t.run_id, t.provider order by t.run_id, t.provider`);
-  return rows.map((row) => ({
-    runId: row.run_id,
-    provider: row.provider,
-    pending: row.pending,
-    later: row.later,
-    leased: row.leased,
-    parallel: row.parallel,
-  }));
-}
-
 /** Cancels every ticket of a run that is not over and revokes its leases (RUN-7, CTL-2); returns how many tickets. */
 export async function cancelTicketsOfRun(tx: Tx, runId: string, reason: string): Promise<number> {
   // held first: settling a lease would otherwise bring a held one forward
@@ -227,8 +180,13 @@ export async function cancelTicketsOfRun(tx: Tx, runId: string, reason: string):
   return waiting.length + (rows[0]?.n ?? 0);
 }
 
-/** Points pending tickets of a run at the first provider of their order that is not settled, in one update (POOL-3). */
-export async function pointTickets(tx: Tx, runId: string, settled: readonly string[]): Promise<number> {
+/** Points pending tickets of a run at the first provider of their order that is not settled, in one update (POOL-3). What waits as the probe of a `due` one stays. */
+export async function pointTickets(
+  tx: Tx,
+  runId: string,
+  settled: readonly string[],
+  due: readonly string[],
+): Promise<number> {
   const { rows } = await tx.execute(sql`
     update ticket t set provider = x.provider, lane = null
     from (
@@ -236,7 +194,7 @@ export async function pointTickets(tx: Tx, runId: string, settled: readonly stri
         (select e.name from jsonb_array_elements_text(providers) with ordinality e(name, i)
          where e.name <> all(${sql.param(settled)}::text[]) order by e.i limit 1), providers ->> 0, provider) as provider
       from ticket where run_id = ${runId} and state = 'pending') x
-    where t.id = x.id and t.provider <> x.provider returning t.id`);
+    where t.id = x.id and t.provider <> x.provider and t.provider <> all(${sql.param(due)}::text[]) returning t.id`);
   return rows.length;
 }
 
@@ -266,28 +224,13 @@ export async function endUnleased(
     .where(and(eq(ticket.id, id), inArray(ticket.state, ['pending', 'held'])));
 }
 
-/** Open runs with tickets waiting for a provider of an installation. */
-export async function listRunsBehind(
-  reader: Reader,
-  installationId: string,
-  provider: string,
-): Promise<{ readonly runId: string; readonly repositoryId: string }[]> {
-  const { rows } = await reader.execute<{ run_id: string; repository_id: string }>(sql`
-    select r.id as run_id, r.repository_id from run r
-    where r.installation_id = ${installationId} and r.status = 'open' and exists (
-      select from ticket t where t.run_id = r.id and t.state in ('pending', 'leased')
-        and t.providers @> jsonb_build_array(${provider}::text))
-    order by r.opened_at, r.id`);
-  return rows.map((row) => ({ runId: row.run_id, repositoryId: row.repository_id }));
-}
-
-/** Whether a repository has tickets that wait or are with a runner, in runs that may spend. */
-export async function anyWaiting(reader: Reader, repositoryId: string): Promise<boolean> {
-  const { rows } = await reader.execute<{ found: boolean }>(sql`
-    select exists (
-      select from run r join ticket t on t.run_id = r.id
-      where r.repository_id = ${repositoryId} and r.status = 'open' and r.allowed_rule is not null
-        and t.state in ('pending', 'leased')
-        and (t.state = 'leased' or t.not_before is null or t.not_before <= cs_now())) as found`);
-  return rows[0]?.found === true;
+/** Points one pending ticket of a run at its own first provider, as that one's probe (POOL-3); false when there is none. */
+export async function pointProbe(tx: Tx, runId: string, provider: string): Promise<boolean> {
+  const { rows } = await tx.execute(sql`
+    update ticket set provider = ${provider}, lane = null where id = (
+      select id from ticket where run_id = ${runId} and state = 'pending' and provider <> ${provider}
+        and providers ->> 0 = ${provider}
+        and (not_before is null or not_before <= cs_now()) order by turn, id limit 1)
+    returning id`);
+  return rows.length > 0;
 }
