@@ -80,7 +80,11 @@ export async function openCopy(
         '{ "rules": [{ "id": "@secretlint/secretlint-rule-preset-recommend" }] }\n';
   }
   if (!(await has('.github/workflows/countersign.yml')))
-    added['.github/workflows/countersign.yml'] = workflowFile({ serverUrl: server.url, secrets: [] });
+    added['.github/workflows/countersign.yml'] = workflowFile({
+      serverUrl: server.url,
+      ref: 'countersign-dev/countersign@v0',
+      keys: [],
+    });
   const said = [`base ${base.slice(0, 10)}, head ${head.slice(0, 10)}`];
   if (Object.keys(added).length > 0) {
     await repository.commit({ message: 'Add Countersign', files: added });

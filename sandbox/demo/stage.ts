@@ -29,6 +29,12 @@ const rules: ScriptRule[] = [
   },
 ];
 
+/** What git inherits of this process, as the server's configuration would give it. */
+const inherit = (names: readonly string[]) =>
+  Object.fromEntries(
+    names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
+  );
+
 /** Starts all of it; data lies in `folder`, which is emptied first. */
 export async function setStage(folder: string): Promise<Stage> {
   await rm(join(folder, 'data'), { recursive: true, force: true });
@@ -41,6 +47,7 @@ export async function setStage(folder: string): Promise<Stage> {
     databaseUrl: null,
     dataDir: join(folder, 'data'),
     keys: null,
+    inherit,
     logLevel: 'warn',
     host: '127.0.0.1',
     port: 0,

@@ -21,7 +21,8 @@ export async function openSample({ gh, app, owner, author, model, server }: Stag
       '.github/countersign.yml': samplePolicy(model.url),
       '.github/workflows/countersign.yml': workflowFile({
         serverUrl: server.url,
-        secrets: ['SCRIPTED_MODEL_KEY'],
+        ref: 'countersign-dev/countersign@v0',
+        keys: ['SCRIPTED_MODEL_KEY'],
       }),
     },
     collaborators: [[author, 'write']],

@@ -67,6 +67,12 @@ export interface TestStage {
   close(): Promise<void>;
 }
 
+/** What git inherits of this process, as the server's configuration would give it. */
+const inherit = (names: readonly string[]) =>
+  Object.fromEntries(
+    names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
+  );
+
 /** Starts a stage; call in `beforeAll`, `close()` in `afterAll`. */
 export async function testStage(
   options: { logLevel?: 'silent' | 'warn' | 'info' | 'debug' } = {},
@@ -83,6 +89,7 @@ export async function testStage(
       databaseUrl: database.url,
       dataDir: folder,
       keys: null,
+      inherit,
       logLevel: options.logLevel ?? 'silent',
       host: '127.0.0.1',
       port: 0,
@@ -119,7 +126,13 @@ export async function testStage(
           ...files,
           ...(policy === null ? {} : { '.github/countersign.yml': policy }),
           ...(workflow
-            ? { '.github/workflows/countersign.yml': workflowFile({ serverUrl: server.url, secrets: [] }) }
+            ? {
+                '.github/workflows/countersign.yml': workflowFile({
+                  serverUrl: server.url,
+                  ref: 'countersign-dev/countersign@v0',
+                  keys: [],
+                }),
+              }
             : {}),
         },
       });
