@@ -6,10 +6,14 @@ import * as z from 'zod';
 import { LIMITS } from '../domain/limits.ts';
 import { cutTickets } from './cut-tickets.ts';
 import { decideGate, sweepGates } from './decide-gate.ts';
+import { dispatch } from './dispatch.ts';
+import { sweepLeases } from './expire.ts';
 import { publishChecks, sweepChecks } from './publish-checks.ts';
 import { type ReceiveDeps, receiveDelivery } from './receive-delivery.ts';
 import { reconcile, sweepReconcile } from './reconcile.ts';
 import { runCommand } from './run-command.ts';
+import { sweepDispatches } from './sweep-dispatches.ts';
+import { sweepProviders } from './sweep-providers.ts';
 import { syncRun } from './sync-run.ts';
 
 /** What the worker gives every arrow. */
@@ -55,6 +59,12 @@ export const ORDER: readonly Arrow[] = [
   job('run-command', commandSchema, runCommand),
   job('sync-run', ofRun, syncRun),
   job('cut-tickets', ofRun.extend({ rerun: rerunSchema.exactOptional() }), cutTickets),
+  {
+    ...job('dispatch', z.object({ repository: z.string() }), dispatch),
+    sweep: { everyMs: SWEEP_MS, run: sweepDispatches },
+  },
+  { name: 'expire', sweep: { everyMs: SWEEP_MS, run: sweepLeases } },
+  { name: 'sweep-providers', sweep: { everyMs: SWEEP_MS, run: sweepProviders } },
   {
     ...job('decide-gate', ofRun, decideGate),
     sweep: { everyMs: SWEEP_MS, run: sweepGates },
