@@ -1,0 +1,205 @@
+#!/usr/bin/env node
+/**
+ * `countersign <command>`. Exit codes: 0 done, 1 refused or failed, 2 cannot tell, 3 usage. Commands
+ * print their answer on standard output and everything else on standard error.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { migrateDatabase } from '../db/migrate.ts';
+import { findRun } from '../db/store/run.ts';
+import { loadDataConfig } from './config.ts';
+import { parseKeys } from './domain/ledger/keys-derive.ts';
+import { parsePolicy } from './domain/policy.ts';
+import { WORKFLOW_PATH, workflowFile } from './domain/workflow.ts';
+import { Fault, Refusal } from './errors.ts';
+import { verifyRun } from './flow/verify-run.ts';
+import { createLog } from './server/log.ts';
+import { serve } from './server/serve.ts';
+import { openPostgres, openSigner, openStore } from './server/store.ts';
+import { VERSION } from './server/version.ts';
+import { newKeys } from './signing/keys.ts';
+import { createSigner } from './signing/signer.ts';
+
+/** A wrong call: the usage is shown and the exit code is 3. */
+class Usage extends Error {
+  override readonly name = 'Usage';
+}
+
+interface Entry {
+  readonly usage: string;
+  readonly what: string;
+  /** Resolves to the exit code, or to null while the process goes on. */
+  readonly run: (args: readonly string[]) => Promise<number | null>;
+}
+
+const commands: Readonly<Record<string, Entry>> = {
+  start: {
+    usage: 'start',
+    what: 'serve the App from the environment until SIGTERM',
+    run: async (args) => {
+      none(args);
+      await serve();
+      return null;
+    },
+  },
+  migrate: {
+    usage: 'migrate',
+    what: "bring the database to this version's schema",
+    run: async (args) => {
+      none(args);
+      const { url, embedded } = await openPostgres(loadDataConfig(), quiet());
+      try {
+        const { applied } = await migrateDatabase(url);
+        console.log(`${applied} migration(s) applied`);
+      } finally {
+        await embedded?.stop();
+      }
+      return 0;
+    },
+  },
+  workflow: {
+    usage: 'workflow --server URL [--uses OWNER/REPO@REF] [--keys NAME,NAME]',
+    what: `print the file for ${WORKFLOW_PATH}`,
+    run: async (args) => {
+      const options = {
+        server: { type: 'string' },
+        uses: { type: 'string', default: `countersign-dev/countersign@v${VERSION}` },
+        keys: { type: 'string' },
+      } as const;
+      const { values } = read(() => parseArgs({ args: [...args], options }));
+      if (values.server === undefined) throw new Usage('--server is needed: where runners reach this server');
+      const keys = values.keys?.split(',').filter((name) => name !== '');
+      const of = { serverUrl: values.server, ref: values.uses };
+      process.stdout.write(read(() => workflowFile(keys === undefined ? of : { ...of, keys })));
+      return 0;
+    },
+  },
+  keys: {
+    usage: 'keys new --out FILE [--origin NAME] | keys list [--file FILE]',
+    what: 'make a key file (mode 0600), or show what a key file can sign with',
+    run: keys,
+  },
+  'verify-run': {
+    usage: 'verify-run RUN',
+    what: 'verify the ledger of a run in full: 0 intact, 1 tampered, 2 cannot tell',
+    run: verify,
+  },
+  config: {
+    usage: 'config check FILE',
+    what: 'say whether a policy file is valid, and where it is not',
+    run: async (args) => {
+      const [action, file, ...rest] = args;
+      if (action !== 'check' || file === undefined || rest.length > 0) throw new Usage('config check FILE');
+      const reading = parsePolicy(readFileSync(file));
+      if (reading.ok) {
+        console.log(`${file}: valid`);
+        for (const note of reading.notes) console.log(`${file}:${note.line}: ${note.message}`);
+        return 0;
+      }
+      for (const error of reading.errors)
+        console.log(`${file}:${error.line}: ${error.message}; accepted: ${error.accepted}`);
+      return 1;
+    },
+  },
+  version: {
+    usage: 'version',
+    what: 'print the version',
+    run: async (args) => {
+      none(args);
+      console.log(VERSION);
+      return 0;
+    },
+  },
+};
+
+async function keys(args: readonly string[]): Promise<number> {
+  const options = { out: { type: 'string' }, origin: { type: 'string' }, file: { type: 'string' } } as const;
+  const { values, positionals } = read(() => parseArgs({ args: [...args], options, allowPositionals: true }));
+  if (positionals.length !== 1) throw new Usage('keys new or keys list');
+  if (positionals[0] === 'new') {
+    if (values.out === undefined) throw new Usage('--out is needed: keys are never printed');
+    const text = `${JSON.stringify(newKeys(values.origin ?? 'countersign.local'), null, 2)}\n`;
+    // never over a file that exists: it may hold the only keys of a ledger
+    writeFileSync(values.out, text, { mode: 0o600, flag: 'wx' });
+    console.log(`keys written to ${values.out}; set COUNTERSIGN_KEYS to it`);
+    return 0;
+  }
+  if (positionals[0] !== 'list') throw new Usage('keys new or keys list');
+  const config = loadDataConfig();
+  const setting = values.file ?? config.keys ?? join(config.dataDir, 'keys.json');
+  const file = parseKeys(setting.startsWith('{') ? setting : readFileSync(setting, 'utf8'));
+  for (const kid of Object.keys(file.roots))
+    console.log(`${kid}${kid === file.current ? ' (signs now)' : ''}`);
+  console.log(createSigner(file).vkey);
+  return 0;
+}
+
+async function verify(args: readonly string[]): Promise<number> {
+  const [id, ...rest] = args;
+  if (id === undefined || rest.length > 0) throw new Usage('verify-run RUN');
+  const config = loadDataConfig();
+  const store = await openStore(config, quiet());
+  try {
+    const run = await findRun(store.database.db, id);
+    if (run === null) throw new Refusal('not_found', `there is no run ${id}`);
+    const signer = await openSigner(config, store.database, 'countersign.local', quiet());
+    const { verdict, rows } = await verifyRun({ database: store.database, signer }, run, { full: true });
+    if (verdict.kind === 'intact') {
+      console.log(`intact: ${rows.length} rows, head ${verdict.head.hash.toString('hex')}`);
+      return 0;
+    }
+    if (verdict.kind === 'invalid') {
+      console.log(`tampered: row ${verdict.seq}: ${verdict.fault} (${verdict.detail})`);
+      return 1;
+    }
+    console.log(`cannot tell: row ${verdict.seq} needs key ${verdict.kid}`);
+    return 2;
+  } finally {
+    await store.close();
+  }
+}
+
+function none(args: readonly string[]): void {
+  if (args.length > 0) throw new Usage('no arguments are taken');
+}
+
+function read<T>(parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw new Usage((error as Error).message);
+  }
+}
+
+function quiet() {
+  return createLog('silent');
+}
+
+function usage(): string {
+  const lines = Object.values(commands).map((one) => `  countersign ${one.usage}\n      ${one.what}`);
+  return `usage:\n${lines.join('\n')}`;
+}
+
+async function main(): Promise<number | null> {
+  const [name, ...args] = process.argv.slice(2);
+  if (name === undefined || !Object.hasOwn(commands, name)) {
+    console.error(usage());
+    return name === 'help' || name === '--help' ? 0 : 3;
+  }
+  try {
+    return (await commands[name]?.run(args)) ?? null;
+  } catch (error) {
+    if (error instanceof Usage) {
+      console.error(`${error.message}\nusage: countersign ${commands[name]?.usage}`);
+      return 3;
+    }
+    if (error instanceof Fault || error instanceof Refusal) console.error(`${error.code}: ${error.message}`);
+    else console.error((error as Error).message);
+    return 1;
+  }
+}
+
+main().then((code) => {
+  if (code !== null) process.exit(code);
+});
