@@ -17,6 +17,7 @@ import {
 import { openHead, type RunHead } from '../domain/ledger/head.ts';
 import { type AnyRow, genesisOf, installationRun, readRow } from '../domain/ledger/row.ts';
 import { Fault } from '../errors.ts';
+import type { Signer } from '../signing/signer.ts';
 import { subjectOf, type UnitDeps } from './append-rows.ts';
 
 /** How to verify. */
@@ -65,6 +66,8 @@ const BATCH = 500;
 const KEPT_ROWS = 50_000;
 
 interface Kept {
+  /** Whose keys verified it. */
+  readonly signer: Signer;
   readonly head: VerifiedHead;
   readonly rows: readonly AnyRow[];
 }
@@ -82,8 +85,8 @@ async function verify(deps: UnitDeps, chain: ChainIdentity, options: VerifyOptio
   const kept = keptOf(deps.database);
   const before = options.full === true ? undefined : kept.get(chain.run);
   // a head older than what is in memory can only be compared by reading from the start
-  const from =
-    before !== undefined && published.every((head) => head.seq >= before.head.seq) ? before : undefined;
+  const usable = before?.signer === deps.signer && published.every((head) => head.seq >= before.head.seq);
+  const from = usable ? before : undefined;
   const verifier = new ChainVerifier(chain, deps.signer.checkMac, from?.head, published);
   const rows = from === undefined ? [] : [...from.rows];
   const verdict = await stream(options.reader ?? deps.database.db, chain.run, verifier, rows);
@@ -91,7 +94,7 @@ async function verify(deps: UnitDeps, chain: ChainIdentity, options: VerifyOptio
     kept.delete(chain.run);
     return { verdict, rows: [] };
   }
-  keep(kept, chain.run, { head: verdict.head, rows });
+  keep(kept, chain.run, { signer: deps.signer, head: verdict.head, rows });
   return { verdict, rows };
 }
 

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect } from '../../db/client.ts';
 import { asOwner, type TestDatabase, testDatabase } from '../helpers/database.ts';
+import { startPooler } from '../helpers/pooler.ts';
 
 let one: TestDatabase;
 beforeAll(async () => {
@@ -29,6 +30,20 @@ describe('connect', () => {
       await expect(connect(real.url, { max: 1 })).rejects.toMatchObject({ code: 'database_refused' });
     }
     await real.drop();
+  });
+
+  test('LED-5: a pooler in transaction mode is refused, one in session mode is not', async () => {
+    const bad = await startPooler(one.url, 'transaction');
+    await expect(connect(bad.url, { max: 3 })).rejects.toMatchObject({
+      code: 'database_refused',
+      retryable: false,
+    });
+    await bad.close();
+    const good = await startPooler(one.url, 'session');
+    const database = await connect(good.url, { max: 3 });
+    await expect(database.transaction(async () => 1)).resolves.toBe(1);
+    await database.close();
+    await good.close();
   });
 
   test('an unreachable server is a retryable fault that names no password', async () => {
