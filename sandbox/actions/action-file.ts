@@ -11,6 +11,8 @@ const NODE = new Set(['node12', 'node16', 'node20', 'node24']);
 /** This tree's action as its action.yml declares it. */
 export interface ActionFile {
   readonly main: string;
+  /** Names in lower case. */
+  readonly inputs: readonly string[];
   readonly defaults: Readonly<Record<string, string>>;
 }
 
@@ -32,7 +34,8 @@ export async function readActionFile(): Promise<ActionFile> {
     const value = input?.default;
     return value === undefined || value === null ? [] : [[name, String(value)] as const];
   });
-  return { main, defaults: Object.fromEntries(defaults) };
+  const inputs = Object.keys(file.inputs ?? {}).map((name) => name.toLowerCase());
+  return { main, inputs, defaults: Object.fromEntries(defaults) };
 }
 
 /** The environment of an action's inputs: INPUT_ + upper-cased name, spaces as `_` (facts/github.md §17). */

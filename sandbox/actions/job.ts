@@ -162,8 +162,9 @@ async function runStep(execution: Execution, step: Step, number: number): Promis
     if (step.uses === null) {
       const script = join(directory, 'temp', `${number}.sh`);
       await writeFile(script, interpolate(step.run ?? '', scope));
-      // The runner's default shell on Linux, without `-o pipefail`, which only `shell: bash` adds.
-      return startProcess('bash', ['-e', script], { cwd, env, onLine });
+      // The runner's default on Linux; `shell: bash` is stricter.
+      const flags = step.bash ? ['--noprofile', '--norc', '-eo', 'pipefail'] : ['-e'];
+      return startProcess('bash', [...flags, script], { cwd, env, onLine });
     }
     if (!isOurs(step.uses))
       throw new Unresolvable(`Unable to resolve action ${step.uses}, repository not found`);
@@ -176,6 +177,8 @@ async function runStep(execution: Execution, step: Step, number: number): Promis
       name,
       interpolate(value, scope),
     ]);
+    const unexpected = given.flatMap(([name = '']) => (action.inputs.includes(name) ? [] : [`'${name}'`]));
+    if (unexpected.length > 0) log.line(`::warning::Unexpected input(s) ${unexpected.join(', ')}`);
     const inputs = inputEnvironment(Object.fromEntries([...defaults, ...given]));
     const [, version = ''] = step.uses.split('@');
     const place = { GITHUB_ACTION_REPOSITORY: step.uses.replace(/@.*/, ''), GITHUB_ACTION_REF: version };

@@ -19,6 +19,8 @@ export interface Step {
   readonly if: string | undefined;
   readonly workingDirectory: string | null;
   readonly continueOnError: boolean;
+  /** `shell: bash` was asked for, which adds pipefail to the default. */
+  readonly bash: boolean;
 }
 
 /** One job. */
@@ -106,15 +108,10 @@ export function workflowName(text: string, path: string): string {
   }
 }
 
-const TOP = new Set(['name', 'run-name', 'on', 'permissions', 'env', 'defaults', 'concurrency', 'jobs']);
-const JOB = new Set(
-  'name permissions needs if runs-on environment concurrency outputs env defaults steps timeout-minutes'.split(
-    ' ',
-  ),
-);
-const STEP = new Set(
-  'id if name uses run working-directory shell with env continue-on-error timeout-minutes'.split(' '),
-);
+// What GitHub knows and this runner does not (defaults, strategy, services, outputs, job concurrency) is refused, not ignored.
+const TOP = new Set(['name', 'run-name', 'on', 'permissions', 'env', 'concurrency', 'jobs']);
+const JOB = new Set('name permissions needs if runs-on environment env steps timeout-minutes'.split(' '));
+const STEP = new Set('id if name uses run working-directory shell with env continue-on-error'.split(' '));
 
 function refuseUnknown(map: Map, known: ReadonlySet<string>, where: string): void {
   for (const key of Object.keys(map))
@@ -176,6 +173,8 @@ function parseStep(step: Map): Step {
   refuseUnknown(step, STEP, 'a step');
   const text = (key: string): string | null => (step[key] === undefined ? null : String(step[key]));
   const [uses, run] = [text('uses'), text('run')];
+  if (step['shell'] !== undefined && step['shell'] !== 'bash')
+    throw new BadWorkflow('Only `shell: bash` is run here');
   if ((uses === null) === (run === null)) throw new BadWorkflow('A step needs either `uses` or `run`');
   return {
     id: text('id'),
@@ -187,6 +186,7 @@ function parseStep(step: Map): Step {
     if: text('if') ?? undefined,
     workingDirectory: text('working-directory'),
     continueOnError: step['continue-on-error'] === true,
+    bash: step['shell'] === 'bash',
   };
 }
 

@@ -8,7 +8,7 @@ export interface FaultRequest {
   readonly body: unknown;
 }
 
-/** Something that goes wrong on purpose; the first that matches and has `times` left is used up by one. */
+/** Something that goes wrong on purpose. Of several that match the first strikes; delays add up. */
 export interface FaultOptions {
   /** Operation ids, or 'git' for smart HTTP; default: all of REST. */
   readonly on?: OperationId | 'git' | readonly (OperationId | 'git')[];
@@ -57,16 +57,21 @@ export class Faults {
     this.#faults.length = 0;
   }
 
-  /** The fault that strikes a request, counted, or null. */
-  strike(request: FaultRequest): Fault | null {
-    const fault = this.#faults.find(({ options, hits }) => {
+  /** The fault that strikes a request, and the delays of all that only delay it; each is counted. */
+  strike(request: FaultRequest): { fault: Fault | null; delay: number } {
+    const matching = this.#faults.filter(({ options, hits }) => {
       if (options.times !== undefined && hits >= options.times) return false;
       const on = options.on === undefined ? null : [options.on].flat();
       if (on === null ? request.operation === 'git' : !on.includes(request.operation)) return false;
       return options.match === undefined || options.match(request);
     });
-    if (fault === undefined) return null;
-    fault.hits++;
-    return fault;
+    const fault = matching.find((one) => !onlyDelays(one)) ?? null;
+    const struck = matching.filter((one) => one === fault || onlyDelays(one));
+    for (const one of struck) one.hits++;
+    return { fault, delay: struck.reduce((sum, one) => sum + (one.options.delay ?? 0), 0) };
   }
+}
+
+function onlyDelays({ options }: Fault): boolean {
+  return options.status === undefined && options.hangUp !== true;
 }

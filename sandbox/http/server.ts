@@ -65,8 +65,8 @@ async function serve(parts: ServerParts, request: IncomingMessage, response: Ser
   const method = request.method ?? 'GET';
   if (isGitPath(url.pathname)) {
     const started = performance.now();
-    const fault = faults.strike({ operation: 'git', method, path: url.pathname, body: undefined });
-    if (fault?.options.delay !== undefined) await pause(fault.options.delay);
+    const { fault, delay } = faults.strike({ operation: 'git', method, path: url.pathname, body: undefined });
+    if (delay > 0) await pause(delay);
     if (fault?.options.hangUp === true) return void request.socket.destroy();
     const refusal = fault?.options.status;
     const status = refusal === undefined ? await serveGit(world, request, response) : refusal;
@@ -107,8 +107,8 @@ async function rest(
     bearer = authenticate(world, request.headers.authorization);
     headers = { ...headers, ...limits.take(world, bearer, id, method) };
     body = parseBody(bytes);
-    const fault = faults.strike({ operation: id, method, path: url.pathname, body });
-    if (fault?.options.delay !== undefined) await pause(fault.options.delay);
+    const { fault, delay } = faults.strike({ operation: id, method, path: url.pathname, body });
+    if (delay > 0) await pause(delay);
     const call = check(world, id, route.values, url, body, request, bearer);
     const { status, message, when, hangUp } = fault?.options ?? {};
     const instead = status !== undefined || hangUp === true;

@@ -299,6 +299,17 @@ describe('limits and faults', () => {
     gh.limits.settings.enforce.content = false;
   });
 
+  it('case 3: delays add to what else goes wrong; a cut connection is no answer', async () => {
+    const slow = gh.faults.add({ on: ['repos/get'], delay: 60 });
+    gh.faults.add({ on: 'repos/get', times: 1, hangUp: true });
+    const started = performance.now();
+    await expect(octokit.rest.repos.get(at())).rejects.toMatchObject({ status: 500 });
+    expect(performance.now() - started).toBeGreaterThan(55);
+    expect((await octokit.rest.repos.get(at())).status).toBe(200);
+    expect(slow.hits).toBe(2);
+    slow.remove();
+  });
+
   it('a caller that dies in the middle of a request leaves no trace', async () => {
     const { port, hostname } = new URL(gh.apiUrl);
     const before = gh.requests.length;
