@@ -15,6 +15,7 @@ import type { Deps } from '../../app/flow/deps.ts';
 import { type PublishChecksInput, publishChecks, sweepChecks } from '../../app/flow/publish-checks.ts';
 import { createGitReader } from '../../app/github/git.ts';
 import { createGitHubApp } from '../../app/github/octokit.ts';
+import type { GitHub, GitHubApp } from '../../app/github/port.ts';
 import { upsertFinding } from '../../db/store/finding.ts';
 import { upsertInstallation, upsertRepository } from '../../db/store/installation.ts';
 import { storePolicy } from '../../db/store/policy.ts';
@@ -79,6 +80,31 @@ export interface TestRun {
   decide(): Promise<void>;
 }
 
+/** The real client, made anew before its budget of writes is used up: its pace has tests of its own, and 80 writes a minute is long. */
+function unpaced(make: () => GitHubApp): GitHubApp {
+  const first = make();
+  return new Proxy(first, {
+    get(target, name) {
+      if (name !== 'installation') return Reflect.get(target, name, target) as unknown;
+      return async (id: string): Promise<GitHub> => {
+        let client = await make().installation(id);
+        let calls = 0;
+        return new Proxy(client, {
+          // it is awaited, and it is no promise itself
+          get: (_, method) =>
+            method === 'then'
+              ? undefined
+              : async (...args: unknown[]) => {
+                  if (++calls % 15 === 0) client = await make().installation(id);
+                  const call = Reflect.get(client, method) as (...args: unknown[]) => unknown;
+                  return call.apply(client, args);
+                },
+        });
+      };
+    },
+  });
+}
+
 /** Starts it; `close()` in `afterAll`. */
 export async function gateStage(): Promise<GateStage> {
   const database = await testDatabase();
@@ -90,13 +116,15 @@ export async function gateStage(): Promise<GateStage> {
   const deps: Deps = {
     database: database.database,
     signer: testSigner(),
-    github: createGitHubApp({
-      appId: String(app.id),
-      privateKey: app.privateKey,
-      webhookSecret: app.webhookSecret,
-      apiUrl: gh.apiUrl,
-      log: pino({ level: 'silent' }) as never,
-    }),
+    github: unpaced(() =>
+      createGitHubApp({
+        appId: String(app.id),
+        privateKey: app.privateKey,
+        webhookSecret: app.webhookSecret,
+        apiUrl: gh.apiUrl,
+        log: pino({ level: 'silent' }) as never,
+      }),
+    ),
     git: createGitReader({ directory: join(folder, 'git') }),
     log,
     ids: { next: () => `id${Math.random()}`, secret: () => 'secret' },
