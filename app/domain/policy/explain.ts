@@ -54,7 +54,7 @@ export function explainIssue(issue: z.core.$ZodIssue, data: unknown, lineOf: Lin
     typeof value === 'string' && 'values' in issue
       ? nearest(value, (issue.values as unknown[]).map(String))
       : null;
-  const hint = near === null ? '' : `; did you mean ${near}?`;
+  const hint = near === null || near === value ? '' : `; did you mean ${near}?`;
   return [fault(path, lineOf, `${shown(value)} is not accepted${hint}`, accepted)];
 }
 
@@ -78,12 +78,12 @@ function fault(path: Place, lineOf: LineOf, message: string, accepted: string): 
 }
 
 function acceptedBy(issue: z.core.$ZodIssue, path: Place, data: unknown): string {
-  if (issue.code === 'invalid_value') return issue.values.map((value) => String(value)).join(', ');
+  const native = /^(Invalid|Too|Unrecognized|expected)/.test(issue.message);
+  if (issue.code === 'invalid_value' && native) return issue.values.map((value) => String(value)).join(', ');
   if (issue.code === 'invalid_union' && 'options' in issue && Array.isArray(issue.options)) {
     return issue.options.map(String).join(', ');
   }
   const schema = schemaAt(path, data);
-  const native = /^(Invalid|Too|Unrecognized|expected)/.test(issue.message);
   if (!native) return issue.message;
   if (Array.isArray(schema?.['enum'])) return (schema['enum'] as unknown[]).map(String).join(', ');
   return typeof schema?.['type'] === 'string' ? `${schema['type']} (${issue.message})` : issue.message;
@@ -91,7 +91,9 @@ function acceptedBy(issue: z.core.$ZodIssue, path: Place, data: unknown): string
 
 /** A value as a person wrote it, cut to 60 characters. */
 function shown(value: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  // quotes where the text would read as another type: the difference is what is wrong
+  const word = typeof value === 'string' && value !== '' && !/^(true|false|null|[-+.0-9]+)$/.test(value);
+  const text = word ? value : JSON.stringify(value);
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;
 }
 

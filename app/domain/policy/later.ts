@@ -35,7 +35,7 @@ export const laterKeys: readonly LaterKey[] = [
   },
   {
     path: 'reviewers.*.trusted',
-    values: [false, undefined],
+    values: [false],
     instead:
       'trusted: true, which states that the program loads no code or configuration from the files it reads',
   },

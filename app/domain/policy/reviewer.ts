@@ -93,7 +93,10 @@ const command = z.strictObject({
     .describe('The severity of each level that the program reports.'),
   lenses: z.array(lens).max(30).optional().describe('The first is the lens of its findings.'),
   trusted: z
-    .literal(true)
+    .literal(
+      true,
+      'true, which states that the program loads no code or configuration from the files it reads',
+    )
     .describe('States that the program loads no code or configuration from the files it reads; required.'),
 });
 
