@@ -21,10 +21,8 @@ describe('GitHub’s description', () => {
 
   it('literal paths are tried before parameters', () => {
     const paths = operationsByPath.map(([, { path }]) => path);
-    const comments = '/repos/{owner}/{repo}/issues/comments/{comment_id}';
-    expect(paths.indexOf(comments)).toBeLessThan(
-      paths.indexOf('/repos/{owner}/{repo}/issues/{issue_number}/comments'),
-    );
+    expect(paths.indexOf('/app/hook/deliveries')).toBeLessThan(paths.indexOf('/app'));
+    expect(paths.indexOf('/installation/repositories')).toBeLessThan(paths.indexOf('/repos/{owner}/{repo}'));
     expect(operationOf('checks/create')).toMatchObject({ method: 'POST', bodyRequired: true });
   });
 
