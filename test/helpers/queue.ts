@@ -247,13 +247,20 @@ levels:
 `);
 
 /** Opens a real run (ledger head and first row) that may spend. */
-export async function openQueueRun(deps: Deps, id: string, pull: number): Promise<void> {
+export async function openQueueRun(
+  deps: Deps,
+  id: string,
+  pull: number,
+  place: { readonly installationId: string; readonly repositoryId: string } = {
+    installationId: INSTALLATION,
+    repositoryId: REPOSITORY,
+  },
+): Promise<void> {
   const policyHash = await deps.database.transaction((tx) => storePolicy(tx, POLICY));
   const { rows } = await deps.database.db.execute<{ now: string }>(sql`select cs_now()::text as now`);
   const now = new Date(rows[0]?.now ?? '');
   await openTestRun(deps, id, String(pull), {
-    installationId: INSTALLATION,
-    repositoryId: REPOSITORY,
+    ...place,
     toldHead: 'a'.repeat(40),
     head: 'a'.repeat(40),
     baseRef: 'main',
