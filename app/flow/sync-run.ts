@@ -13,17 +13,17 @@ import { storePolicy } from '../../db/store/policy.ts';
 import { clearReason, setReason } from '../../db/store/reason.ts';
 import { findRun, type Run, type RunPatch, updateRun } from '../../db/store/run.ts';
 import { putText } from '../../db/store/text.ts';
-import { cancelTicketsOfRun } from '../../db/store/ticket.ts';
 import { foldRows } from '../domain/run-state/fold.ts';
 import type { RunState } from '../domain/run-state/state.ts';
 import { Fault } from '../errors.ts';
 import type { GitHub, PullInfo } from '../github/port.ts';
 import { type RunUnit, withRun } from './append-rows.ts';
+import { closeRun } from './close-run.ts';
 import type { Deps } from './deps.ts';
 import { askAuthor, newConsent, standingConsent } from './sync-run/consent.ts';
 import { planHead } from './sync-run/plan.ts';
 import { type BasePolicy, readTruth, sourceOf, type Truth } from './sync-run/read.ts';
-import { type Append, appender, recordHead } from './sync-run/record.ts';
+import { type Append, appender, authorship, recordHead } from './sync-run/record.ts';
 import { verifyRun } from './verify-run.ts';
 
 /** Which run. */
@@ -75,17 +75,10 @@ async function syncOnce(deps: Deps, run: Run): Promise<SyncOutcome | null> {
 }
 
 /** A pull request that was closed or merged: pending work ends, what was found stays (RUN-7). */
-async function close(deps: Deps, run: Run, pull: PullInfo): Promise<SyncOutcome | null> {
+async function close(deps: Deps, run: Run, pull: PullInfo): Promise<SyncOutcome> {
   const reason = pull.merged ? 'merged' : 'closed';
-  return withRun(deps, run.id, async (unit) => {
-    if (unit.run.status === reason) return { kind: 'closed', reason };
-    appender(unit, deps.github.appId)('run.closed', null, { reason });
-    await cancelTicketsOfRun(unit.tx, run.id, reason);
-    await updateRun(unit.tx, run.id, { status: reason });
-    for (const code of HELD) await clearReason(unit.tx, run.id, code);
-    enqueueGate(unit);
-    return { kind: 'closed', reason };
-  });
+  await closeRun(deps, { run: run.id, reason, ...authorship(deps, run) });
+  return { kind: 'closed', reason };
 }
 
 async function follow(
@@ -122,7 +115,7 @@ async function record(
 ): Promise<SyncOutcome> {
   const { run, tx } = unit;
   const { pull, policy, content } = truth;
-  const append = appender(unit, deps.github.appId);
+  const append = appender(unit, deps);
   let changed = false;
   if (run.status === 'closed' || run.status === 'merged') {
     append('run.reopened', null, { head: pull.head });

@@ -15,7 +15,7 @@ import type { DecidedPath } from '../../domain/ledger/row-kinds.ts';
 import { entryKind } from '../../domain/ownership/entry.ts';
 import { compileGuard, pathText } from '../../domain/ownership/guard.ts';
 import { decideOwnership, foldClaims, type Ownership } from '../../domain/ownership.ts';
-import { pathKey, type WirePath } from '../../domain/path.ts';
+import { pathKey } from '../../domain/path.ts';
 import { isGlob } from '../../domain/policy/pattern.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { PROMPT_VERSION } from '../../protocol/runner.ts';
@@ -33,8 +33,6 @@ export interface BlockDetail {
   readonly declares: boolean;
   readonly level: 'L1' | 'L2' | 'L3' | null;
   readonly notes: readonly { readonly code: string; readonly detail: string }[];
-  /** Paths without an owner that a commit of this block touched last (OWN-7). */
-  readonly last: readonly WirePath[];
   /** Its commit messages and the pull request's body, cut. */
   readonly brief: string;
 }
@@ -97,7 +95,6 @@ export function planHead(
   for (const { block, level } of decided) {
     if (LEVELS.indexOf(level) > LEVELS.indexOf(levels.get(block) ?? 'L0')) levels.set(block, level);
   }
-  const last = lastTouchers(decided, touches.last);
   const messages = new Map(reading.commits.map((commit) => [commit.oid, commit.message]));
   const ids = new Set(blocks.map((block) => block.id));
   return {
@@ -116,7 +113,6 @@ export function planHead(
         declares: block.declared.owns.length > 0,
         level: block.declared.level,
         notes: block.declared.notes,
-        last: last.get(block.id) ?? [],
         brief: briefOf([...block.commits.map((oid) => messages.get(oid) ?? ''), body]),
       },
     })),
@@ -214,13 +210,10 @@ function touchesOf(
   blocks: readonly Block[],
 ): {
   readonly byPath: Map<string, string[]>;
-  /** Who changed a path last. */
-  readonly last: Map<string, string>;
   readonly kinds: Map<string, Kind[]>;
 } {
   const blockOf = new Map(blocks.flatMap((block) => block.commits.map((oid) => [oid, block.id] as const)));
   const byPath = new Map<string, string[]>();
-  const last = new Map<string, string>();
   const kinds = new Map<string, Kind[]>();
   for (const commit of content.reading.commits) {
     const id = blockOf.get(commit.oid);
@@ -230,30 +223,12 @@ function touchesOf(
     for (const change of commit.changes) {
       list.push(kindOf(pathText(change.path), change.modeHead ?? change.modeBase));
       const key = pathKey(change.path);
-      last.set(key, id);
       const known = byPath.get(key);
       if (known === undefined) byPath.set(key, [id]);
       else if (!known.includes(id)) known.push(id);
     }
   }
-  return { byPath, last, kinds };
-}
-
-/** For `/claim` without a block: who touched a path last, kept only where nobody owns it. */
-function lastTouchers(
-  files: readonly DecidedPath[],
-  touchedLast: ReadonlyMap<string, string>,
-): Map<string, WirePath[]> {
-  const last = new Map<string, WirePath[]>();
-  for (const file of files) {
-    if (file.ownership === 'owned' || file.ownership === 'guarded') continue;
-    const id = touchedLast.get(pathKey(file.path));
-    if (id === undefined) continue;
-    const known = last.get(id);
-    if (known === undefined) last.set(id, [file.path]);
-    else known.push(file.path);
-  }
-  return last;
+  return { byPath, kinds };
 }
 
 /** Text that Postgres's jsonb and the wire take: no NUL, no lone surrogate, cut between characters. */

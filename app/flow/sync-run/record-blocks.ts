@@ -4,7 +4,7 @@ import { putBlocks, type StoredBlock } from '../../../db/store/block.ts';
 import { putTexts, textRef } from '../../../db/store/text.ts';
 import type { RowData } from '../../domain/ledger/row-kinds.ts';
 import type { RunUnit } from '../append-rows.ts';
-import type { BlockDetail, HeadPlan, PlannedBlock } from './plan.ts';
+import type { HeadPlan, PlannedBlock } from './plan.ts';
 import type { Append } from './record.ts';
 
 /** As many commits as leave a block's row room for all it declares; the count beside says how many there are. */
@@ -50,7 +50,7 @@ export async function recordBlocks(
       !sameWords ||
       !sameCommits ||
       prior.status === 'dropped' ||
-      moved(prior, planned, position)
+      prior.position !== position
     )
       changed.push(storedBlock(unit, planned, position, stated, prior));
   }
@@ -81,11 +81,6 @@ function openedData({ block, kind, level, detail }: PlannedBlock): RowData<'bloc
     accept_human: detail.accept_human.map(textRef),
     notes: detail.notes.map((note) => ({ ...note })),
   };
-}
-
-function moved(prior: StoredBlock, planned: PlannedBlock, position: number): boolean {
-  const last = (prior.detail as Partial<BlockDetail>).last ?? [];
-  return prior.position !== position || JSON.stringify(last) !== JSON.stringify(planned.detail.last);
 }
 
 function storedBlock(

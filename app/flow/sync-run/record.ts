@@ -2,11 +2,13 @@
 import type { StoredBlock } from '../../../db/store/block.ts';
 import { putClaims } from '../../../db/store/claim.ts';
 import { putFiles, removeFiles } from '../../../db/store/file.ts';
+import type { Run } from '../../../db/store/run.ts';
 import { filesDigest } from '../../domain/file-set.ts';
 import type { Actor, Cause, DecidedPath, RowData, RowKind } from '../../domain/ledger/row-kinds.ts';
 import { decodePath, pathKey, type WirePath } from '../../domain/path.ts';
 import type { FileFact, RunState } from '../../domain/run-state/state.ts';
 import type { RunUnit } from '../append-rows.ts';
+import type { Deps } from '../deps.ts';
 import type { HeadPlan } from './plan.ts';
 import type { Truth } from './read.ts';
 import { recordBlocks } from './record-blocks.ts';
@@ -20,11 +22,18 @@ const MOST_CONTRIBUTED = 100;
 /** Appends rows of this step: by the app, for the run. */
 export type Append = <K extends RowKind>(kind: K, block: string | null, data: RowData<K>) => number;
 
+/** Who writes the rows of this step, and what made it. */
+export function authorship(deps: Deps, run: Run): { readonly actor: Actor; readonly cause: Cause } {
+  return {
+    actor: { kind: 'app', id: deps.github.appId, via: 'schedule' },
+    cause: { kind: 'schedule', id: `sync-run:${run.id}`, sha256: null },
+  };
+}
+
 /** The append of a unit with this step's actor and cause. */
-export function appender(unit: RunUnit, appId: string): Append {
-  const actor: Actor = { kind: 'app', id: appId, via: 'schedule' };
-  const cause: Cause = { kind: 'schedule', id: `sync-run:${unit.run.id}`, sha256: null };
-  return (kind, block, data) => unit.append(kind, { block, actor, cause, data });
+export function appender(unit: RunUnit, deps: Deps): Append {
+  const by = authorship(deps, unit.run);
+  return (kind, block, data) => unit.append(kind, { block, ...by, data });
 }
 
 /** Records blocks, claims, the file set and the head; true when anything was written. */
