@@ -5,8 +5,8 @@ import { genesisOf } from '../app/domain/ledger/row.ts';
 import { type Bench, interleave, versionsOf } from './bench.ts';
 import { benchSigner, signNext } from './ledger.ts';
 
-const REPS = 15;
-const ROWS = 20_000;
+const REPS = 31;
+const ROWS = 10_000;
 const MUST = 0.8;
 
 /** Hash, chain, MAC and the place of every row, against one bare HMAC a row over the same bytes. */
