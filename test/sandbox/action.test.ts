@@ -4,6 +4,7 @@ import { createAppAuth } from '@octokit/auth-app';
 import { Octokit } from '@octokit/rest';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { WORKFLOW_PATH, workflowFile } from '../../app/domain/workflow.ts';
 import { PROTOCOL_VERSION } from '../../app/protocol/runner.ts';
 import { type SandboxGitHub, startGitHub } from '../../sandbox/github.ts';
 
@@ -39,25 +40,12 @@ afterAll(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-it('`uses: */countersign@*` is this tree’s built Action, with its inputs and an identity of the job', async () => {
+it('the workflow file people get runs this tree’s built Action, with its inputs and an identity of the job', async () => {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const alice = gh.createUser('alice');
   const repo = await gh.createRepository({
     owner: alice,
-    files: {
-      '.github/workflows/countersign.yml': `
-on:
-  workflow_dispatch:
-    inputs: {nonce: {required: true}}
-permissions: {contents: read, id-token: write}
-jobs:
-  review:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: acme/countersign@v1
-        with: {server: '${url}', nonce: '\${{ inputs.nonce }}', audience: 'https://cs.example'}
-`,
-    },
+    files: { [WORKFLOW_PATH]: workflowFile({ serverUrl: url, ref: 'acme/countersign@v1' }) },
   });
   const app = gh.createApp();
   const installation = await gh.installApp(app, repo);
@@ -81,7 +69,7 @@ jobs:
   const keys = createRemoteJWKSet(new URL(`${gh.oidc.issuer}/.well-known/jwks`));
   const { payload } = await jwtVerify(token, keys, {
     issuer: gh.oidc.issuer,
-    audience: 'https://cs.example',
+    audience: url,
   });
   expect(payload['run_id']).toBe(String(run?.id));
   expect(log).not.toContain(token);
