@@ -136,6 +136,23 @@ export interface GitHub {
       readonly appId: string | null;
     }[]
   >;
+  /** Comments of all issues and pull requests changed at or after `since` (ISO), oldest change first. */
+  listRecentComments(
+    repo: RepositoryAddress,
+    since: string,
+  ): Promise<
+    {
+      readonly id: string;
+      readonly number: string;
+      readonly userId: string | null;
+      readonly login: string | null;
+      readonly bot: boolean;
+      readonly body: string;
+      readonly createdAt: string;
+      readonly updatedAt: string;
+      readonly appId: string | null;
+    }[]
+  >;
   addReaction(
     repo: RepositoryAddress,
     commentId: string,

@@ -1,4 +1,3 @@
-import { findReadCursor, saveReadCursor } from '../../../db/store/delivery.ts';
 import {
   type Enrolment,
   findInstallation,
@@ -7,14 +6,14 @@ import {
   type Repository,
 } from '../../../db/store/installation.ts';
 import { addJob } from '../../../db/store/job.ts';
-import { findRun, listOpenRuns, type Run } from '../../../db/store/run.ts';
+import { listOpenRuns, type Run } from '../../../db/store/run.ts';
 import type { Actor, Cause } from '../../domain/ledger/row-kinds.ts';
-import type { GitHub, PullInfo } from '../../github/port.ts';
+import type { PullInfo } from '../../github/port.ts';
 import { closeRun } from '../close-run.ts';
 import type { Deps } from '../deps.ts';
 import { type EnrolOutcome, enrol } from '../enrol.ts';
 import { ensureRun } from '../ensure-run.ts';
-import { queueCommand } from '../queue-command.ts';
+import { readComments } from './comments.ts';
 
 /** A pull request opened this shortly before its branch was first seen enrolled is no old one: its author is waiting for us. */
 const JUST_OPENED_MS = 10 * 60_000;
@@ -56,7 +55,6 @@ export async function reconcileRepository(deps: Deps, repositoryId: string): Pro
     if (run !== undefined && isTold(run, pull)) {
       // told and never read: its sync was lost with the queue's last attempt
       if (run.head === null && branch.enrolment.state !== 'absent') await queueSync(deps, run.id);
-      counts.comments += await readComments(deps, github, repository, run, pull);
       continue;
     }
     const outcome = await ensureRun(deps, {
@@ -71,19 +69,16 @@ export async function reconcileRepository(deps: Deps, repositoryId: string): Pro
     if (outcome.kind === 'not_enrolled') continue;
     if (outcome.kind === 'opened') counts.opened += 1;
     else counts.told += 1;
-    const ensured = await findRun(db, outcome.run);
-    if (ensured !== null) counts.comments += await readComments(deps, github, repository, ensured, pull);
   }
   const open = new Set(pulls.map((pull) => pull.number));
   for (const run of runs) {
     if (run.pull === null || open.has(run.pull)) continue;
     const pull = await github.getPull(repository, run.pull);
     if (pull.state === 'open') continue;
-    // a command given before it closed is still answered
-    counts.comments += await readComments(deps, github, repository, run, pull);
     await closeRun(deps, { run: run.id, reason: pull.merged ? 'merged' : 'closed', actor, cause: CAUSE });
     counts.closed += 1;
   }
+  counts.comments = await readComments(deps, github, repository, CAUSE);
   return { kind: 'compared', ...counts };
 }
 
@@ -121,44 +116,4 @@ function wasOpenAtEnrolment(pull: PullInfo, enrolment: Enrolment): boolean {
 
 async function queueSync(deps: Deps, run: string): Promise<void> {
   await deps.database.transaction((tx) => addJob(tx, 'sync-run', { run }, { key: `sync-run:${run}` }));
-}
-
-/**
- * Hands comments that came since the last look to run-command, which does each once (CMD-4). A comment
- * moves its pull request's `updated_at`, so that one that did not move costs no request.
- */
-async function readComments(
-  deps: Deps,
-  github: GitHub,
-  repository: Repository,
-  run: Run,
-  pull: PullInfo,
-): Promise<number> {
-  if (run.pull === null) return 0;
-  const name = `comments/${run.id}`;
-  const since = await findReadCursor(deps.database.db, name);
-  if (since === pull.updatedAt) return 0;
-  const comments = await github.listComments(
-    repository,
-    run.pull,
-    since ?? pull.createdAt ?? run.openedAt.toISOString(),
-  );
-  let handed = 0;
-  for (const comment of comments) {
-    if (comment.appId === deps.github.appId || comment.userId === null || comment.login === null) continue;
-    if (!/[/@]/.test(comment.body)) continue;
-    await queueCommand(deps, {
-      repository: repository.id,
-      pull: run.pull,
-      comment: comment.id,
-      author: { id: comment.userId, login: comment.login, bot: comment.bot },
-      body: comment.body,
-      createdAt: comment.createdAt,
-      reconciled: true,
-      cause: CAUSE,
-    });
-    handed += 1;
-  }
-  await deps.database.transaction((tx) => saveReadCursor(tx, name, pull.updatedAt));
-  return handed;
 }

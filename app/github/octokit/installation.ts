@@ -190,6 +190,13 @@ export function createInstallation(
           );
       }),
 
+    listRecentComments: (repo, since) =>
+      addresses.read(repo, async (at) => {
+        const route = 'GET /repos/{owner}/{repo}/issues/comments';
+        const items = await client.list(route, { ...at, since, sort: 'updated', direction: 'asc' });
+        return items.map((item) => parse(commentShape, item, 'issues/list-comments-for-repo'));
+      }),
+
     addReaction: (repo, commentId, content) =>
       addresses.write(repo, async (at) => {
         const route = 'POST /repos/{owner}/{repo}/issues/comments/{id}/reactions';

@@ -106,6 +106,8 @@ export const commentShape = z
     user: actor,
     body: z.string().nullish(),
     created_at: z.string(),
+    updated_at: z.string(),
+    issue_url: z.string(),
     performed_via_github_app: z.object({ id: idSchema }).nullish(),
   })
   .transform((c) => ({
@@ -115,6 +117,8 @@ export const commentShape = z
     bot: c.user?.type === 'Bot',
     body: c.body ?? '',
     createdAt: c.created_at,
+    updatedAt: c.updated_at,
+    number: /\/([0-9]+)$/.exec(c.issue_url)?.[1] ?? '0',
     appId: c.performed_via_github_app?.id ?? null,
   }));
 
