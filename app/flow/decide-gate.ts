@@ -160,7 +160,7 @@ function record(unit: RunUnit, judged: Judged, digest: string): number | null {
     block: null,
     actor: { kind: 'app', id: 'countersign', via: 'schedule' },
     cause: { kind: 'schedule', id: `decide-gate:${run.id}`, sha256: null },
-    data: recordGate(state, decision, facts, run.baseRef, unit.now.getTime()),
+    data: recordGate(state, decision, facts, unit.now.getTime()),
   });
 }
 

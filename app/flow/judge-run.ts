@@ -55,6 +55,7 @@ export async function judgeRun(
   const policy = await policyOf(reader, state.policy?.state === 'valid' ? state.policy.hash : null);
   const facts: GateFacts = {
     head: run.toldHead,
+    baseRef: run.baseRef,
     headAtMs: run.headAt.getTime(),
     draft: run.draft,
     mode: run.mode,

@@ -41,6 +41,8 @@ export interface OperationalReason {
 export interface GateFacts {
   /** The head that was last told of; the rows may still be of an earlier one (GAT-4). */
   readonly head: string;
+  /** The base branch that was last told of: a retarget judges nothing by the old one (case 11). */
+  readonly baseRef: string;
   readonly headAtMs: number;
   readonly draft: boolean;
   /** The mode known before a policy row says it. */
@@ -89,7 +91,7 @@ export function decideGate(
   now: number,
 ): GateDecision {
   const head = presentHead(state);
-  const synced = head !== null && head.head === facts.head;
+  const synced = head !== null && head.head === facts.head && head.base_ref === facts.baseRef;
   const blockAt = policy?.blockAt ?? 'high';
   const blocking = facts.ledger === null ? blockingFindings(state, blockAt) : [];
   const deadlineMs = policy?.deadlineMs ?? DEFAULT_DEADLINE_MS;

@@ -24,15 +24,14 @@ export function recordGate(
   state: RunState,
   decision: GateDecision,
   facts: GateFacts,
-  baseRef: string,
   now: number,
 ): RowData<'gate.decided'> {
   const head = presentHead(state);
-  const synced = head !== null && head.head === decision.head;
+  const synced = head !== null && head.head === facts.head && head.base_ref === facts.baseRef;
   const share = 10_000 / Math.max(decision.reasons.length, 1);
   return {
     head: decision.head,
-    base_ref: synced ? head.base_ref : baseRef,
+    base_ref: facts.baseRef,
     merge_base: synced ? head.merge_base : null,
     policy: state.policy?.hash ?? null,
     mode: decision.mode,
@@ -70,6 +69,7 @@ function recordFacts(facts: GateFacts): RowData<'gate.decided'>['facts'] {
   const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
   const recorded: RowData<'gate.decided'>['facts'] = [
     { code: 'head', since: iso(facts.headAtMs), until: null, detail: facts.head },
+    { code: 'base_ref', since: null, until: null, detail: facts.baseRef.slice(0, 200) },
     { code: 'open_tickets', since: null, until: null, detail: String(facts.openTickets) },
   ];
   if (facts.draft) recorded.push({ code: 'draft', since: null, until: null });

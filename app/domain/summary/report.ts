@@ -3,7 +3,7 @@ import type { GateDecision } from '../gate/decide.ts';
 import { REASONS } from '../gate/reason.ts';
 import { pathKey, showPath, type WirePath } from '../path.ts';
 import { type PathStanding, severityRank, standings } from '../run-state/coverage.ts';
-import { type FindingFact, presentHead, type RunState } from '../run-state/state.ts';
+import type { FindingFact, RunState } from '../run-state/state.ts';
 
 /** The signed head that is published with a verdict (LED-10). */
 export interface PublishedHead {
@@ -90,7 +90,8 @@ export function makeReport(
   texts: Texts,
   rest: Pick<Report, 'published' | 'places' | 'shared'>,
 ): Report {
-  const paths = presentHead(state)?.head === decision.head ? standings(state) : [];
+  // a file set of another head or base is not this verdict's: it then counts no files
+  const paths = decision.counts.files > 0 ? standings(state) : [];
   const present = new Set(paths.map((path) => pathKey(path.file.path)));
   const shown = [...state.findings.values()]
     .filter((finding) => present.has(pathKey(finding.path)) && finding.state !== 'fixed')

@@ -1,0 +1,554 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { conclude, decideGate, type GateFacts, type GatePolicy } from '../../app/domain/gate/decide.ts';
+import { CLASSES, isReasonCode, REASONS, type ReasonClass } from '../../app/domain/gate/reason.ts';
+import { gateDigest, recordGate } from '../../app/domain/gate/record.ts';
+import { refusedUnreviewed } from '../../app/domain/gate/unreviewed.ts';
+import { type DecidedPath, rowKinds } from '../../app/domain/ledger/row-kinds.ts';
+import { foldRows } from '../../app/domain/run-state/fold.ts';
+import { commit, decided, FactList, HEAD, sha } from '../helpers/facts.ts';
+
+const NOW = Date.parse('2026-11-29T12:00:00.000Z');
+const HOUR = 3_600_000;
+const policy: GatePolicy = {
+  blockAt: 'high',
+  deadlineMs: 6 * HOUR,
+  allowUnreviewed: ['generated', 'moved', 'lockfile', 'deleted'],
+};
+const facts = (more: Partial<GateFacts> = {}): GateFacts => ({
+  head: HEAD,
+  baseRef: 'main',
+  headAtMs: NOW,
+  draft: false,
+  mode: 'enforce',
+  openTickets: 0,
+  reasons: [],
+  ledger: null,
+  ...more,
+});
+const reason = (code: string, untilMs: number | null = null) => ({
+  code,
+  sinceMs: NOW,
+  untilMs,
+  detail: null,
+});
+const a = decided('src/a.ts');
+const b = decided('src/b.ts', { block: 'other' });
+
+/** Two files, both approved: green. */
+const green = () => new FactList().policy().block('work').block('other').head([a, b]).allow().end(a).end(b);
+const judge = (list: FactList, more: Partial<GateFacts> = {}, now = NOW, with_: GatePolicy | null = policy) =>
+  decideGate(foldRows(list.rows), with_, facts(more), now);
+const codes = (list: FactList, more: Partial<GateFacts> = {}) =>
+  judge(list, more).reasons.map((one) => one.code);
+
+describe('the table of reasons', () => {
+  const spec: Record<ReasonClass, string> = {
+    broken: 'config_invalid bad_after dependency_cycle no_merge_base ledger_invalid ledger_unverifiable',
+    held: 'needs_allow not_enrolled setup_incomplete permissions_missing paused stopped',
+    machine: 'reviews_pending verify_pending git_unavailable provider_down dispatch_stalled',
+    wrong:
+      'open_findings verify_failed unowned_change overlap orphan coverage_gap unreviewed_files ticket_unavailable',
+    person: 'human_check guarded rule_break rounds_exhausted nothing_to_review budget conflict shared_head',
+  };
+  test('GAT-2: every code of the rule is in the table with its class, and no other', () => {
+    const wanted = Object.entries(spec).flatMap(([kind, list]) =>
+      list.split(' ').map((code) => [code, kind]),
+    );
+    const table = Object.entries(REASONS).map(([code, entry]) => [code, entry.class]);
+    expect(new Map(table as [string, string][])).toEqual(
+      new Map([...wanted, ['dependency_open', null]] as [string, string][]),
+    );
+    expect(table).toHaveLength(34);
+  });
+
+  test('GAT-2: each says what it is, what clears it and who may', () => {
+    for (const entry of Object.values(REASONS)) {
+      for (const text of [entry.what, entry.clears, entry.who]) expect(text.length).toBeGreaterThan(3);
+      expect(entry.what).not.toMatch(/\.$/);
+    }
+  });
+
+  const verdict = {
+    broken: 'failure',
+    held: 'action_required',
+    machine: 'in_progress',
+    wrong: 'failure',
+    person: 'action_required',
+  };
+  for (const first of CLASSES) {
+    for (const second of CLASSES) {
+      for (const past of [false, true]) {
+        test(`GAT-3: ${first} with ${second}${past ? ', the machine past its deadline' : ''}`, () => {
+          const effective = [first, second].map((kind) => (kind === 'machine' && past ? 'wrong' : kind));
+          const winner = CLASSES.find((kind) => effective.includes(kind)) ?? 'broken';
+          const reasons = [first, second].map((kind) => ({ class: kind, past: past && kind === 'machine' }));
+          expect(conclude(reasons)).toBe(verdict[winner]);
+        });
+      }
+    }
+  }
+
+  for (const [code, entry] of Object.entries(REASONS)) {
+    if (entry.class === null) continue;
+    test(`GAT-3: ${code} alone on a run that is green otherwise is ${verdict[entry.class]}, a draft is queued`, () => {
+      const ledger =
+        code === 'ledger_invalid' || code === 'ledger_unverifiable'
+          ? { code, detail: 'row 3: edited' }
+          : null;
+      const given = ledger === null ? { reasons: [reason(code)] } : { ledger: ledger as GateFacts['ledger'] };
+      const decision = judge(green(), given);
+      expect(decision.conclusion).toBe(verdict[entry.class as ReasonClass]);
+      expect(decision.reasons.map((one) => one.code)).toEqual([code]);
+      expect(decision.next).toEqual([
+        { code, what: entry.clears, who: entry.who, untilMs: decision.reasons[0]?.untilMs },
+      ]);
+      expect(judge(green(), { ...given, draft: true }).conclusion).toBe('queued');
+    });
+  }
+});
+
+describe('verdicts', () => {
+  test('GAT-3: every changed path counted on this head and no reason: success', () => {
+    expect(judge(green())).toMatchObject({
+      conclusion: 'success',
+      reasons: [],
+      counts: { files: 2, counted: 2, unreviewed: 0 },
+    });
+  });
+
+  test('GAT-3: no success while one wanted key has no counting result, whatever else ended', () => {
+    const list = new FactList().policy().head([a, b]).allow().end(a);
+    expect(judge(list)).toMatchObject({ conclusion: 'in_progress', dueAtMs: NOW + 6 * HOUR });
+    expect(judge(list).reasons[0]).toMatchObject({ code: 'reviews_pending', count: 1, paths: ['src/b.ts'] });
+  });
+
+  test('GAT-3: past the deadline what is pending fails, and nothing else changes it by itself', () => {
+    const list = new FactList().policy().head([a, b]).allow().end(a);
+    expect(judge(list, {}, NOW + 6 * HOUR)).toMatchObject({ conclusion: 'failure', dueAtMs: null });
+  });
+
+  test('TKT-2: a transient end is pending, a final one is unavailable with its cause, a partial one never approves', () => {
+    const list = () => new FactList().policy().head([a, b]).allow().end(a);
+    expect(codes(list().end(b, { end: 'timeout', final: false }))).toEqual(['reviews_pending']);
+    const ended = judge(list().end(b, { end: 'bad_output' }));
+    expect(ended).toMatchObject({ conclusion: 'failure' });
+    expect(ended.reasons[0]).toMatchObject({
+      code: 'ticket_unavailable',
+      detail: 'bad_output 1',
+      paths: ['src/b.ts'],
+    });
+    expect(judge(list().end(b, { partial: true, verdict: 'approve' })).reasons[0]).toMatchObject({
+      code: 'ticket_unavailable',
+      detail: 'partial 1',
+    });
+    expect(judge(list().end(b, { verdict: 'cannot_review' })).reasons[0]).toMatchObject({
+      detail: 'cannot_review 1',
+    });
+    expect(codes(list().end(b, { end: 'budget' }))).toEqual(['budget']);
+  });
+
+  test('RUN-4: a later failure of a key takes back nothing; a review after a failure counts', () => {
+    expect(judge(green().end(b, { end: 'timeout', final: true, round: 1 })).conclusion).toBe('success');
+    const list = new FactList()
+      .policy()
+      .head([a])
+      .allow()
+      .end(a, { end: 'worker_error' })
+      .end(a, { round: 1 });
+    expect(judge(list).conclusion).toBe('success');
+  });
+
+  test('RUN-4: a result counts for every head that wants its key, and for no other content', () => {
+    const changed = decided('src/b.ts', { block: 'other', key: sha('new content') });
+    const list = green().head([a, changed], { head: commit('e'), prior: HEAD, ancestor: true });
+    const decision = judge(list, { head: commit('e') });
+    expect(decision.reasons[0]).toMatchObject({ code: 'reviews_pending', paths: ['src/b.ts'] });
+    const back = list.head([a, b], { head: commit('f'), prior: commit('e'), ancestor: true });
+    expect(judge(back, { head: commit('f') }).conclusion).toBe('success');
+  });
+
+  test('BLK-6: a result made at another level than the recorded one never counts', () => {
+    const list = new FactList().policy().head([a]).allow().end(a, { level: 'L2' });
+    expect(judge(list).reasons[0]).toMatchObject({ code: 'ticket_unavailable', detail: 'bad_decision 1' });
+  });
+
+  test('GAT-4: rows of an earlier head or another base say nothing about what was told of', () => {
+    for (const more of [{ head: commit('e') }, { baseRef: 'release' }]) {
+      const decision = judge(green(), more);
+      expect(decision).toMatchObject({ conclusion: 'in_progress', counts: { files: 0, counted: 0 } });
+      expect(decision.reasons[0]).toMatchObject({
+        code: 'reviews_pending',
+        detail: 'reading the pull request',
+      });
+    }
+    expect(
+      judge(
+        new FactList().add('run.opened', {
+          pull: '1',
+          group_head: null,
+          epoch: 1,
+          author: null,
+          reason: 'opened',
+        }),
+      ).conclusion,
+    ).toBe('in_progress');
+  });
+
+  test('GAT-3: open tickets hold a green back: a rerun is undecided again', () => {
+    expect(judge(green(), { openTickets: 2 })).toMatchObject({ conclusion: 'in_progress' });
+  });
+
+  test('GAT-3: findings block when open or answered, grounded, at or above the bar', () => {
+    const at = (severity: 'critical' | 'high' | 'medium', state: 'open' | 'ungrounded' = 'open') =>
+      judge(green().finding(1, a, { severity, state }));
+    expect(at('critical')).toMatchObject({ conclusion: 'failure', blocking: [1] });
+    expect(at('high').reasons[0]).toMatchObject({ code: 'open_findings', findings: [1] });
+    expect(at('medium')).toMatchObject({ conclusion: 'success', blocking: [] });
+    expect(at('critical', 'ungrounded').conclusion).toBe('success');
+    const answered = green()
+      .finding(1, a)
+      .add('finding.answered', { finding: 1, text: sha('why') });
+    expect(judge(answered).conclusion).toBe('failure');
+    for (const state of ['fixed', 'dismissed', 'withdrawn'] as const) {
+      const over = green()
+        .finding(1, a)
+        .add('finding.ended', { finding: 1, state, reason: 'x', head: HEAD, text: null });
+      expect(judge(over).conclusion).toBe('success');
+    }
+  });
+
+  test('GAT-3: under way, blocking findings are counted already', () => {
+    const list = new FactList()
+      .policy()
+      .head([a, b])
+      .allow()
+      .finding(1, a)
+      .end(a, { verdict: 'findings', findings: [sha('finding 1')] });
+    expect(judge(list)).toMatchObject({ conclusion: 'in_progress', blocking: [1] });
+  });
+
+  test('FND-1: a result whose finding was never raised is a coverage gap', () => {
+    const list = new FactList()
+      .policy()
+      .head([a])
+      .allow()
+      .end(a, { verdict: 'findings', findings: [sha('lost')] });
+    expect(judge(list)).toMatchObject({ conclusion: 'failure' });
+    expect(codes(list)).toEqual(['coverage_gap']);
+  });
+
+  test('GIT-4: a file set that is not what the head promised is a coverage gap', () => {
+    for (const more of [{ files: 3 }, { files_digest: sha('other') }])
+      expect(codes(new FactList().policy().head([a, b], more).allow().end(a).end(b))).toEqual([
+        'coverage_gap',
+      ]);
+  });
+
+  test('RUN-10: without consent the run waits for a person', () => {
+    const list = new FactList().policy().head([a]);
+    expect(judge(list)).toMatchObject({ conclusion: 'action_required' });
+    expect(codes(list)[0]).toBe('needs_allow');
+    expect(codes(list.allow(commit('f'), 'head'))[0]).toBe('needs_allow');
+    expect(codes(list.allow(HEAD, 'head'))).toEqual(['reviews_pending']);
+  });
+
+  test('RUN-9: an invalid policy names its line; an absent one is not enrolled; a lost snapshot is never replaced', () => {
+    const rows = (state: 'valid' | 'invalid' | 'absent') =>
+      new FactList().policy(state).head([a]).allow().end(a);
+    expect(judge(rows('invalid'), {}, NOW, null).reasons[0]).toMatchObject({
+      code: 'config_invalid',
+      detail: 'config_invalid at line 3',
+    });
+    expect(judge(rows('absent'), {}, NOW, null).reasons[0]?.code).toBe('not_enrolled');
+    expect(judge(rows('valid'), {}, NOW, null)).toMatchObject({ conclusion: 'failure' });
+  });
+
+  test('OWN-3: unowned, overlapping and orphaned paths are wrong; a claim made after the decision clears them', () => {
+    for (const ownership of ['unowned_change', 'overlap', 'orphan'] as const) {
+      const path = decided('x.ts', { block: 'unowned', ownership });
+      const list = () => new FactList().policy().block('work').head([path]).allow().end(path);
+      expect(judge(list())).toMatchObject({ conclusion: 'failure' });
+      expect(codes(list())).toEqual([ownership]);
+      const claim = { block: 'work', path: 'x.ts', entry: 'file', auto: false, reason: 'command' } as const;
+      expect(judge(list().add('block.claimed', claim)).conclusion).toBe('success');
+      expect(
+        codes(
+          list()
+            .add('block.claimed', claim)
+            .add('block.released', { block: 'work', path: 'x.ts', reason: 'command' }),
+        ),
+      ).toEqual([ownership]);
+      const before = new FactList()
+        .policy()
+        .block('work')
+        .add('block.claimed', claim)
+        .head([path])
+        .allow()
+        .end(path);
+      expect(codes(before)).toEqual([ownership]);
+    }
+  });
+
+  test('OWN-8: a guarded path waits for maintain or admin on this head; an act on another head clears nothing', () => {
+    const path = decided('.github/countersign.yml', { block: 'guarded', ownership: 'guarded' });
+    const act = (permission: string, head = HEAD) =>
+      new FactList().policy().head([path]).allow().end(path).add('human.acted', {
+        act: 'approve',
+        head,
+        permission,
+        clause: 'guarded',
+        paths: [],
+        self: false,
+        text: null,
+      });
+    expect(judge(act('write'))).toMatchObject({ conclusion: 'action_required' });
+    expect(codes(act('maintain', commit('e')))).toEqual(['guarded']);
+    expect(judge(act('maintain')).conclusion).toBe('success');
+    const seq = act('admin').rows.length;
+    expect(codes(act('admin').add('human.revoked', { act: 'approve', seq, reason: 'dismissed' }))).toEqual([
+      'guarded',
+    ]);
+  });
+
+  test('BLK-3: a clause that asks for a person waits for one', () => {
+    const list = new FactList()
+      .policy()
+      .block('work', { accept_human: [sha('looks right')] })
+      .head([a])
+      .allow()
+      .end(a);
+    expect(judge(list).reasons[0]).toMatchObject({ code: 'human_check', blocks: ['work'] });
+  });
+
+  test('LSE-4: conflicting results ask a person until a new round counts', () => {
+    const conflict = { ticket: sha('ticket src/a.ts'), grant: 1, first: sha('1'), second: sha('2') };
+    expect(codes(green().add('ticket.conflict', conflict))).toEqual(['conflict']);
+    expect(codes(green().add('ticket.conflict', conflict).end(a, { round: 1 }))).toEqual([]);
+  });
+
+  test('GAT-2: a waiting block has the class of what holds the block it waits for', () => {
+    const list = new FactList()
+      .policy()
+      .block('work')
+      .block('other', { after: ['work'] })
+      .head([a, b])
+      .allow()
+      .end(b);
+    expect(judge(list).reasons.map((one) => [one.code, one.class])).toEqual([
+      ['reviews_pending', 'machine'],
+      ['dependency_open', 'machine'],
+    ]);
+    const wrong = judge(list.finding(1, a).end(a, { verdict: 'findings', findings: [sha('finding 1')] }));
+    expect(wrong.reasons.map((one) => [one.code, one.class])).toEqual([
+      ['open_findings', 'wrong'],
+      ['dependency_open', 'wrong'],
+    ]);
+    expect(wrong.reasons[1]).toMatchObject({ blocks: ['other'], detail: 'other waits for work' });
+  });
+
+  test('LED-8: an unverified ledger counts for nothing: no files, no findings, failure', () => {
+    const decision = judge(green().finding(1, a), {
+      ledger: { code: 'ledger_invalid', detail: 'row 7: edited' },
+    });
+    expect(decision).toMatchObject({ conclusion: 'failure', blocking: [], counts: { files: 0 } });
+  });
+});
+
+describe('what is not reviewed', () => {
+  const l0 = (path: string, why: string) => decided(path, { level: 'L0', reason: why });
+  test('BLK-7: an empty list never passes: nothing changed, or nothing of it is reviewed', () => {
+    expect(judge(new FactList().policy().head([]).allow())).toMatchObject({ conclusion: 'action_required' });
+    expect(codes(new FactList().policy().head([]).allow())).toEqual(['nothing_to_review']);
+    expect(
+      codes(
+        new FactList()
+          .policy()
+          .head([l0('b.ts', 'moved')])
+          .allow(),
+      ),
+    ).toEqual(['nothing_to_review']);
+  });
+
+  test('BLK-7: each unreviewed path needs its reason in the policy', () => {
+    const list = new FactList()
+      .policy()
+      .head([a, l0('img.png', 'binary'), l0('gen.ts', 'generated')])
+      .allow()
+      .end(a);
+    expect(judge(list)).toMatchObject({ conclusion: 'failure' });
+    expect(judge(list).reasons[0]).toMatchObject({
+      code: 'unreviewed_files',
+      paths: ['img.png'],
+      detail: 'binary 1',
+    });
+    expect(
+      decideGate(foldRows(list.rows), { ...policy, allowUnreviewed: ['binary', 'generated'] }, facts(), NOW)
+        .conclusion,
+    ).toBe('success');
+  });
+
+  test('BLK-7: a lockfile passes only together with its manifest, beside it or below', () => {
+    const lock = [{ path: 'package-lock.json', reason: 'lockfile' }];
+    const refused = (paths: string[], locks = lock) => refusedUnreviewed(locks, paths, ['lockfile']).length;
+    expect(refused(['src/a.ts'])).toBe(1);
+    expect(refused(['package.json'])).toBe(0);
+    expect(refused(['packages/x/package.json'])).toBe(0);
+    expect(refused(['package.json'], [{ path: 'sub/package-lock.json', reason: 'lockfile' }])).toBe(1);
+    expect(refused(['app/x.csproj'], [{ path: 'app/packages.lock.json', reason: 'lockfile' }])).toBe(0);
+    expect(refused(['package.json'], [{ path: 'unknown.lock', reason: 'lockfile' }])).toBe(1);
+    expect(refused(['package.json'], [{ path: 'constructor', reason: 'lockfile' }])).toBe(1);
+  });
+});
+
+describe('properties', () => {
+  const severity = fc.constantFrom('critical', 'high', 'medium', 'low', 'info');
+  const ends = fc.constantFrom(
+    'none',
+    'approve',
+    'findings',
+    'partial',
+    'timeout',
+    'bad_output',
+    'cannot_review',
+  );
+  const paths = fc.array(
+    fc.record({
+      end: ends,
+      severity,
+      level: fc.constantFrom('L0', 'L1', 'L3'),
+      ownership: fc.constantFrom('owned', 'orphan', 'guarded'),
+    }),
+    { maxLength: 6 },
+  );
+  const operational = fc.subarray([
+    'paused',
+    'provider_down',
+    'git_unavailable',
+    'setup_incomplete',
+    'permissions_missing',
+    'no_merge_base',
+  ]);
+  const build = (
+    given: readonly { end: string; severity: string; level: string; ownership: string }[],
+    allowed: boolean,
+  ) => {
+    const files = given.map((one, i) =>
+      decided(`f${i}.ts`, {
+        level: one.level as DecidedPath['level'],
+        ownership: one.ownership as DecidedPath['ownership'],
+        ...(one.level === 'L0' ? { reason: 'generated', key: null } : {}),
+      }),
+    );
+    const list = new FactList().policy().head(files);
+    if (allowed) list.allow();
+    for (const [i, file] of files.entries()) {
+      const one = given[i];
+      if (one === undefined || file.key === null || one.end === 'none') continue;
+      if (one.end === 'findings') list.finding(i + 1, file, { severity: one.severity as 'high' });
+      if (one.end === 'timeout') list.end(file, { end: 'timeout', final: false });
+      else if (one.end === 'bad_output') list.end(file, { end: 'bad_output' });
+      else
+        list.end(file, {
+          verdict: one.end === 'partial' ? 'approve' : (one.end as 'approve'),
+          partial: one.end === 'partial',
+          findings: one.end === 'findings' ? [sha(`finding ${i + 1}`)] : [],
+        });
+    }
+    return list;
+  };
+
+  test('GAT-3: success only if every wanted key has a complete result and nothing blocks or holds', () => {
+    fc.assert(
+      fc.property(
+        paths,
+        operational,
+        fc.boolean(),
+        fc.boolean(),
+        fc.nat(2),
+        (given, held, allowed, draft, openTickets) => {
+          const decision = judge(build(given, allowed), {
+            reasons: held.map((code) => reason(code)),
+            draft,
+            openTickets,
+          });
+          expect(['queued', 'in_progress', 'success', 'failure', 'action_required']).toContain(
+            decision.conclusion,
+          );
+          if (decision.conclusion !== 'success') return;
+          expect(held).toEqual([]);
+          expect(allowed && !draft && openTickets === 0).toBe(true);
+          expect(given.some((one) => one.level !== 'L0')).toBe(true);
+          for (const one of given) {
+            expect(one.ownership).toBe('owned');
+            if (one.level === 'L0') continue;
+            expect(['approve', 'findings']).toContain(one.end);
+            if (one.end === 'findings') expect(['medium', 'low', 'info']).toContain(one.severity);
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test('GAT-3: taking a reason away never makes a verdict worse', () => {
+    const rank = ['success', 'action_required', 'in_progress', 'failure'];
+    const order = { broken: 4, held: 3, machine: 2, wrong: 1, person: 0 };
+    const reasons = fc.array(fc.record({ class: fc.constantFrom(...CLASSES), past: fc.boolean() }), {
+      minLength: 1,
+      maxLength: 8,
+    });
+    fc.assert(
+      fc.property(reasons, fc.nat(), (all, pick) => {
+        const fewer = all.filter((_, i) => i !== pick % all.length);
+        const top = (list: typeof all) =>
+          Math.max(
+            -1,
+            ...list.map((one) => order[one.class === 'machine' && one.past ? 'wrong' : one.class]),
+          );
+        // the class that decides never rises, and success stays success
+        expect(top(fewer)).toBeLessThanOrEqual(top(all));
+        if (conclude(all) === 'success') expect(conclude(fewer)).toBe('success');
+        expect(rank).toContain(conclude(fewer));
+      }),
+    );
+  });
+
+  test('LED-2: whatever is decided fits a row of its kind, and equal verdicts have equal digests', () => {
+    fc.assert(
+      fc.property(paths, operational, fc.boolean(), (given, held, allowed) => {
+        const state = foldRows(build(given, allowed).rows);
+        const from = facts({ reasons: held.map((code) => reason(code)) });
+        const decision = decideGate(state, policy, from, NOW);
+        const data = recordGate(state, decision, from, NOW);
+        expect(rowKinds['gate.decided'].parse(data)).toEqual(data);
+        expect(data.digest).toBe(gateDigest(decideGate(state, policy, from, NOW + 1)));
+        expect(data.reasons.every((one) => isReasonCode(one.code))).toBe(true);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('LED-2: thousands of long paths stay within a row of 32 KiB', () => {
+    const files = Array.from({ length: 400 }, (_, i) =>
+      decided(`${'deep/'.repeat(200)}file-${i}.ts`, {
+        block: `block-${'x'.repeat(50)}-${i}`,
+        ownership: 'orphan',
+      }),
+    );
+    const state = foldRows(new FactList().policy().head(files).rows);
+    const decision = decideGate(state, policy, facts(), NOW);
+    expect(decision.reasons.find((one) => one.code === 'orphan')?.count).toBe(400);
+    expect(Buffer.byteLength(JSON.stringify(recordGate(state, decision, facts(), NOW)))).toBeLessThan(30_000);
+  });
+});
+
+test('PUB-2: the digest moves with verdict, reasons and blocking findings, never with a count', () => {
+  const one = judge(new FactList().policy().head([a, b]).allow());
+  const two = judge(new FactList().policy().head([a, b]).allow().end(a));
+  expect(gateDigest(one)).toBe(gateDigest(two));
+  expect(gateDigest(judge(green()))).not.toBe(gateDigest(two));
+  expect(gateDigest(judge(green().finding(1, a)))).not.toBe(
+    gateDigest(judge(green().finding(1, a).finding(2, b))),
+  );
+});
