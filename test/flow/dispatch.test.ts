@@ -1,0 +1,255 @@
+import { sql } from 'drizzle-orm';
+import pino from 'pino';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { cutTickets } from '../../app/flow/cut-tickets.ts';
+import type { Deps } from '../../app/flow/deps.ts';
+import { dispatch } from '../../app/flow/dispatch.ts';
+import { login } from '../../app/flow/login.ts';
+import { noteWorkflow } from '../../app/flow/note-workflow.ts';
+import { sweepDispatches } from '../../app/flow/sweep-dispatches.ts';
+import { createGitHubApp } from '../../app/github/octokit.ts';
+import { upsertInstallation, upsertRepository } from '../../db/store/installation.ts';
+import { listReasons } from '../../db/store/reason.ts';
+import { updateRun } from '../../db/store/run.ts';
+import { type SandboxGitHub, startGitHub } from '../../sandbox/github.ts';
+import type { App } from '../../sandbox/model.ts';
+import type { Repository } from '../../sandbox/repository.ts';
+import { type TestDatabase, testDatabase } from '../helpers/database.ts';
+import { changedFile, openQueueRun, queueDeps, setFiles } from '../helpers/queue.ts';
+
+/** A workflow whose job never logs in, and shows its nonce in its title. */
+const WORKFLOW = `name: countersign
+run-name: countersign \${{ inputs.nonce }}
+on:
+  workflow_dispatch:
+    inputs:
+      server: { required: true }
+      run: { required: true }
+      nonce: { required: true }
+jobs:
+  review:
+    runs-on: ubuntu-latest
+    steps:
+      - run: 'true'
+`;
+
+let gh: SandboxGitHub;
+let app: App;
+let repo: Repository;
+let db: TestDatabase;
+let deps: Deps;
+let place: { installationId: string; repositoryId: string };
+
+beforeAll(async () => {
+  gh = await startGitHub();
+  app = gh.createApp();
+});
+afterAll(async () => {
+  expect(gh.violations).toEqual([]);
+  await gh.close();
+});
+beforeEach(async () => {
+  const alice = gh.createUser(`alice-${Math.random().toString(36).slice(2, 8)}`);
+  repo = await gh.createRepository({
+    owner: alice,
+    files: { '.github/workflows/countersign.yml': WORKFLOW },
+  });
+  const installation = await gh.installApp(app, repo);
+  place = { installationId: String(installation.id), repositoryId: String(repo.id) };
+  db = await testDatabase();
+  deps = queueDeps(db.database, undefined, {
+    github: createGitHubApp({
+      appId: String(app.id),
+      privateKey: app.privateKey,
+      webhookSecret: app.webhookSecret,
+      apiUrl: gh.apiUrl,
+      log: pino({ level: 'silent' }),
+    }),
+  });
+  await db.database.transaction(async (tx) => {
+    await upsertInstallation(tx, { id: place.installationId, accountId: String(alice.id), status: 'active' });
+    await upsertRepository(tx, {
+      id: place.repositoryId,
+      installationId: place.installationId,
+      ownerId: String(alice.id),
+      owner: alice.login,
+      name: repo.name,
+      defaultBranch: 'main',
+      private: false,
+    });
+  });
+});
+afterEach(async () => {
+  gh.faults.clear();
+  await gh.idle(20_000);
+  await db.drop();
+});
+
+async function waiting(id: string, files: number): Promise<void> {
+  await openQueueRun(deps, id, Number(id.replace(/\D/g, '')), place);
+  await setFiles(
+    deps,
+    id,
+    Array.from({ length: files }, (_, i) => changedFile(id, `f${i}`)),
+  );
+  await cutTickets(deps, { run: id });
+}
+
+const rows = async () =>
+  (
+    await db.database.db.execute<{
+      state: string;
+      workflow_run: string | null;
+      detail: string | null;
+      due: boolean;
+    }>(
+      sql`select state, workflow_run, detail, due_at is not null as due from dispatch order by created_at, id`,
+    )
+  ).rows;
+const go = () => dispatch(deps, { repository: place.repositoryId });
+const runsOf = () => gh.requests.filter((one) => one.operation === 'actions/create-workflow-dispatch').length;
+
+describe('POOL-4: a dispatch is a wake-up', () => {
+  test('POOL-4: intent, call, effect: the run id GitHub answers is kept, and planning twice starts once', async () => {
+    await waiting('r1', 3);
+    const before = runsOf();
+    const outcomes = await Promise.all([go(), go(), go()]);
+    expect(outcomes.map((one) => one.sent).sort()).toEqual([0, 0, 1]);
+    expect(runsOf() - before).toBe(1);
+    const [sent] = await rows();
+    expect(sent).toMatchObject({ state: 'sent', due: true });
+    expect(sent?.workflow_run).toMatch(/^[0-9]+$/);
+    // the nonce is nowhere but in the workflow's inputs: only its hash is stored
+    const { rows: found } = await db.database.db.execute<{ n: number }>(
+      sql`select length(nonce_hash) as n from dispatch`,
+    );
+    expect(found).toEqual([{ n: 32 }]);
+  });
+
+  test('CTL-2: a run that is no longer open is dispatched for no more', async () => {
+    await waiting('r2', 1);
+    await db.database.transaction((tx) => updateRun(tx, 'r2', { status: 'stopped' }));
+    expect(await go()).toMatchObject({ sent: 0 });
+    expect(await rows()).toEqual([]);
+  });
+
+  test('case 54: a lost answer is ambiguous, is not sent again before its time, and its runner is welcome by the nonce', async () => {
+    await waiting('r3', 1);
+    gh.faults.add({ on: 'actions/create-workflow-dispatch', times: 1, when: 'after', status: 502 });
+    const before = runsOf();
+    expect(await go()).toMatchObject({ sent: 0 });
+    expect(await rows()).toMatchObject([{ state: 'ambiguous', workflow_run: null, due: true }]);
+    expect(await go()).toMatchObject({ sent: 0 });
+    expect(runsOf() - before).toBe(1);
+    // the workflow run that did start is known by the nonce in its title
+    await gh.idle(20_000);
+    const github = await deps.github.installation(place.installationId);
+    const at = { id: place.repositoryId, owner: repo.owner.login, name: repo.name };
+    const [run] = await github.listWorkflowRuns(at, 'countersign.yml', '2020-01-01T00:00:00Z');
+    expect(run?.title).toMatch(/^countersign .{32,}/);
+    const noted = await noteWorkflow(deps, {
+      repository: place.repositoryId,
+      workflowRun: run?.id ?? '',
+      attempt: 1,
+      job: null,
+      completed: true,
+      conclusion: 'success',
+      title: run?.title ?? '',
+    });
+    expect(noted).toBe('missed');
+  });
+
+  test('case 54, POOL-5: nobody comes twice: dispatch_stalled with its deadline; a probe after 5 min; a login clears it', async () => {
+    await waiting('r4', 1);
+    await go();
+    for (let i = 0; i < 2; i++) {
+      await db.moveClock(10 * 60_000 + 1);
+      expect(await sweepDispatches(deps)).toBe(1);
+      await go();
+    }
+    expect((await rows()).map((one) => one.state)).toEqual(['missed', 'missed']);
+    const [reason] = await listReasons(db.database.db, 'r4');
+    expect(reason).toMatchObject({ code: 'dispatch_stalled', detail: 'countersign.yml: no runner came' });
+    expect(reason?.dueAtMs).toBeGreaterThan((reason?.sinceMs ?? 0) + 5 * 3_600_000);
+    expect(await go()).toMatchObject({ plan: 'wait', sent: 0 });
+    await db.moveClock(5 * 60_000 + 1);
+    expect(await go()).toMatchObject({ plan: 'start', sent: 1 });
+    // the reason stands until a runner came
+    expect(await listReasons(db.database.db, 'r4')).toHaveLength(1);
+    const [last] = (await rows()).slice(-1);
+    await login(deps, {
+      claims: {
+        issuer: 'i',
+        tokenId: 't',
+        expiresInS: 300,
+        digest: 'd',
+        repositoryId: place.repositoryId,
+        ownerId: String(repo.owner.id),
+        repository: `${repo.owner.login}/${repo.name}`,
+        event: 'workflow_dispatch',
+        ref: 'refs/heads/main',
+        refType: 'branch',
+        workflowRef: `${repo.owner.login}/${repo.name}/.github/workflows/countersign.yml@refs/heads/main`,
+        jobWorkflowRef: null,
+        workflowRun: last?.workflow_run ?? '',
+        attempt: 1,
+        job: null,
+        environment: 'github-hosted',
+      },
+      protocol: '1.0',
+      nonce: null,
+      version: '0',
+      capacity: 4,
+      keys: null,
+    });
+    await go();
+    expect(await listReasons(db.database.db, 'r4')).toEqual([]);
+  });
+
+  test('POOL-3: a workflow run that ended before a runner came is a miss, a cancelled one is not', async () => {
+    await waiting('r5', 1);
+    await go();
+    const [first] = await rows();
+    const note = {
+      repository: place.repositoryId,
+      workflowRun: first?.workflow_run ?? '',
+      attempt: 1,
+      job: null,
+      completed: true,
+      title: '',
+    };
+    await noteWorkflow(deps, { ...note, conclusion: 'startup_failure' });
+    expect(await rows()).toMatchObject([{ state: 'failed' }]);
+    await go();
+    const [, second] = await rows();
+    await noteWorkflow(deps, { ...note, workflowRun: second?.workflow_run ?? '', conclusion: 'cancelled' });
+    const { rows: pools } = await db.database.db.execute(sql`select missed, settled_until from pool`);
+    expect(pools).toEqual([{ missed: 1, settled_until: null }]);
+  });
+
+  test('POOL-3: a workflow GitHub does not know is refused at once and stalls at the second time', async () => {
+    await repo.commit({
+      branch: 'main',
+      message: 'Remove',
+      files: { '.github/workflows/countersign.yml': null },
+    });
+    await waiting('r6', 1);
+    await go();
+    await go();
+    await go();
+    expect((await rows()).map((one) => one.state)).toEqual(['failed', 'failed']);
+    expect(await listReasons(db.database.db, 'r6')).toMatchObject([{ code: 'dispatch_stalled' }]);
+  });
+
+  test('POOL-5: a repository that waits with nobody on the way is found by the sweep', async () => {
+    await waiting('r7', 1);
+    await db.database.db.execute(
+      sql`select graphile_worker.remove_job(key) from graphile_worker.jobs where key is not null`,
+    );
+    await sweepDispatches(deps);
+    const { rows: jobs } = await db.database.db.execute(
+      sql`select key from graphile_worker.jobs where key like 'dispatch:%'`,
+    );
+    expect(jobs).toEqual([{ key: `dispatch:${place.repositoryId}` }]);
+  });
+});
