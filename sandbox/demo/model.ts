@@ -43,7 +43,7 @@ function section(prompt: string, nonce: string, name: RegExp): string | undefine
 }
 
 function answer(system: string, user: string, rules: readonly ScriptRule[]): unknown {
-  const nonce = /<<<DATA (\S+)/.exec(system)?.[1] ?? '';
+  const nonce = /<<<DATA ([^\s"]+)/.exec(system)?.[1] ?? '';
   const path = section(user, nonce, /path/) ?? '';
   const lines = (section(user, nonce, /(?:head|base) lines, numbered/) ?? '').split('\n');
   const earlier = section(user, nonce, /earlier findings/) ?? '';

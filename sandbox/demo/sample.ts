@@ -100,13 +100,20 @@ export function pullCommits(): SampleCommit[] {
   ];
 }
 
-/** The commit that mends all of it. */
-export const fixCommit: SampleCommit = {
-  message: 'Floor the discount, compare strictly, read the token from the environment\n\nBlock: coupons\n',
-  files: {
-    'src/coupons.ts':
-      'import type { Item } from "./cart.ts";\n\nexport interface Coupon {\n  code: string;\n  cents: number;\n}\n\nexport function discounted(items: Item[], coupon: Coupon): number {\n  const sum = items.reduce((all, item) => all + item.cents, 0);\n  if (coupon.code === "") return sum;\n  return Math.max(0, sum - coupon.cents);\n}\n',
-    'src/supplier.ts':
-      'export async function order(name: string, token: string): Promise<Response> {\n  return fetch("https://supplier.example/order", {\n    method: "POST",\n    headers: { authorization: ["Bearer", token].join(" ") },\n    body: JSON.stringify({ name }),\n  });\n}\n',
+/** The commits that mend all of it: one names its block, the other is a fixup of the commit it mends. */
+export const fixCommits: readonly SampleCommit[] = [
+  {
+    message: 'Floor the discount and compare strictly\n\nBlock: coupons\n',
+    files: {
+      'src/coupons.ts':
+        'import type { Item } from "./cart.ts";\n\nexport interface Coupon {\n  code: string;\n  cents: number;\n}\n\nexport function discounted(items: Item[], coupon: Coupon): number {\n  const sum = items.reduce((all, item) => all + item.cents, 0);\n  if (coupon.code === "") return sum;\n  return Math.max(0, sum - coupon.cents);\n}\n',
+    },
   },
-};
+  {
+    message: 'fixup! Talk to the supplier\n',
+    files: {
+      'src/supplier.ts':
+        'export async function order(name: string, token: string): Promise<Response> {\n  return fetch("https://supplier.example/order", {\n    method: "POST",\n    headers: { authorization: ["Bearer", token].join(" ") },\n    body: JSON.stringify({ name }),\n  });\n}\n',
+    },
+  },
+];

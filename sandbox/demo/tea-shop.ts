@@ -1,7 +1,7 @@
 /** Opens the sample pull request of the demo. */
 import { workflowFile } from '../../app/domain/workflow.ts';
 import type { Pull } from '../pull.ts';
-import { baseFiles, fixCommit, pullCommits, samplePolicy } from './sample.ts';
+import { baseFiles, fixCommits, pullCommits, samplePolicy } from './sample.ts';
 import type { Stage } from './stage.ts';
 
 /** An open pull request, what to tell about it, and how to mend it (null: nobody does). */
@@ -39,6 +39,10 @@ export async function openSample({ gh, app, owner, author, model, server }: Stag
       `${repository.fullName}#${pull.number}: 4 commits, 2 named blocks, a rename, a deletion,`,
       'a leaked token (secretlint), a loose comparison (biome), a wrong total (the scripted model)',
     ],
-    fix: () => pull.push({ message: fixCommit.message, files: fixCommit.files }),
+    async fix() {
+      let sha = pull.head.sha;
+      for (const { message, files } of fixCommits) sha = await pull.push({ message, files });
+      return sha;
+    },
   };
 }
