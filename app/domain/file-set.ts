@@ -155,7 +155,7 @@ function decideFresh(
   return { ...decided, kind };
 }
 
-/** Adds the review key (TKT-1); null at L0, and where no reviewer reads the path (`route_invalid`). */
+/** Adds the review key (TKT-1); null at L0 only. Where no reviewer reads the path its ticket ends `route_invalid`. */
 function withKey(
   input: FileSetInput,
   file: Draft,
@@ -172,14 +172,14 @@ function withKey(
     deleted: file.status === 'D',
     level: file.level,
   });
-  if ('invalid' in routing || routing.level === 'L0') return { ...file, key: null };
+  const reviewers = 'invalid' in routing ? [] : routing.reviewers;
   const key = reviewKey({
     path: file.path,
     blob: file.blob,
     mode: file.mode,
     level: file.level,
     lenses: policy.review.lenses,
-    ...keyEntries(policy, routing.reviewers),
+    ...keyEntries(policy, reviewers),
     promptVersion: input.promptVersion,
     clauses: (input.blocks.get(file.block) ?? NO_BLOCK).clauses,
     others: file.level === 'L3' ? blockFiles.filter((other) => other.path !== file.path) : [],
