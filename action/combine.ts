@@ -80,15 +80,18 @@ function submitted(
   clean: (text: string) => string,
   file: ReturnType<typeof groundingText>,
 ): SubmittedFinding {
-  const quote = clean(raw.quote);
+  const whole = clean(raw.quote);
+  // what is named is what is sent: the server makes the fingerprint again from it
+  const quote = cut(whole, 4000);
+  const lens = raw.lens.slice(0, 60);
   const title = cut(clean(raw.title), 300);
   const suggestion = raw.suggestion === null ? null : clean(raw.suggestion);
-  const place = ground(file, { quote, startLine: raw.startLine, endLine: raw.endLine });
+  const place = ground(file, { quote: whole, startLine: raw.startLine, endLine: raw.endLine });
   const bound = Math.max(1, review.lines);
   return {
     fingerprint: fingerprint({
       path: ticket.path,
-      lens: raw.lens,
+      lens,
       title,
       quote,
       ordinal: place.grounded ? place.ordinal : 0,
@@ -97,10 +100,10 @@ function submitted(
     start_line: place.grounded ? place.startLine : Math.min(raw.startLine, bound),
     end_line: place.grounded ? place.endLine : Math.min(Math.max(raw.startLine, raw.endLine), bound),
     severity: raw.severity,
-    lens: raw.lens.slice(0, 60),
+    lens,
     title,
     body: cut(clean(raw.body), 8000),
-    quote: cut(quote, 4000),
+    quote,
     // half a suggestion would be wrong code
     suggestion: suggestion !== null && suggestion.length <= 8000 ? suggestion : null,
     grounded: place.grounded,

@@ -15,6 +15,8 @@ const LONGEST_WAIT_MS = 25_000;
 const BUSY_WAIT_MS = 2000;
 /** How long the server may be away before a runner without work gives up. */
 const PATIENCE_MS = 120_000;
+/** The first wait after work: short, to hear soon whether anything is left at all. */
+const FIRST_WAIT_MS = 1000;
 /** Once the server says that the run has nothing left, follow-up work appears soon or not at all. */
 const DONE_IDLE_MS = 2000;
 
@@ -33,6 +35,7 @@ async function leaseAll(deps: WorkDeps, active: Set<Promise<void>>): Promise<Dra
   let idleFrom = performance.now();
   let failingFrom: number | null = null;
   let done = false;
+  let asking: 'first' | 'again' = 'first';
   let backOff = 500;
   while (!signal.aborted) {
     const free = inputs.parallel - active.size;
@@ -47,7 +50,8 @@ async function leaseAll(deps: WorkDeps, active: Set<Promise<void>>): Promise<Dra
     if (left <= 0 && active.size === 0) return { kind: 'drained' };
     try {
       const asked = performance.now();
-      const waitMs = Math.round(Math.min(left, LONGEST_WAIT_MS));
+      const waitMs = Math.round(Math.min(left, asking === 'first' ? FIRST_WAIT_MS : LONGEST_WAIT_MS));
+      asking = 'again';
       const answer = await client.lease({ max: Math.min(free, 16), wait_ms: waitMs }, signal);
       failingFrom = null;
       backOff = 500;
@@ -62,6 +66,7 @@ async function leaseAll(deps: WorkDeps, active: Set<Promise<void>>): Promise<Dra
         const work: Promise<void> = workLease(deps, lease).finally(() => {
           active.delete(work);
           idleFrom = performance.now();
+          asking = 'first';
         });
         active.add(work);
       }

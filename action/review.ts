@@ -182,6 +182,7 @@ async function readText(
   const old =
     before === undefined ? null : readContent(before.bytes, ticket.mode.base, Number.MAX_SAFE_INTEGER);
   const hasBase = old?.kind === 'text';
+  const forModel = ticket.reviewers.some((spec) => spec.uses !== 'command');
   return {
     side,
     text: content.text,
@@ -189,7 +190,10 @@ async function readText(
     lines: content.lines,
     note: content.note,
     base: hasBase ? old.text : null,
-    diff: hasBase && base !== null && head !== null ? await objects.diff(ticket, base, head, signal) : '',
+    diff:
+      hasBase && base !== null && head !== null && forModel
+        ? await objects.diff(ticket, base, head, signal)
+        : '',
   };
 }
 

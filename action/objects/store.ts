@@ -38,13 +38,19 @@ type Repository = {
   /** Blob fetches run one after another; what is asked meanwhile goes together in the next. */
   queue: Promise<void>;
   wanted: Set<string>;
+  /** Blobs of known changes that later tickets will ask for. */
+  ahead: Set<string>;
 };
+
+/** Changes of up to so many blobs are fetched whole, behind the first ticket's back: one round trip instead of one a ticket. */
+const PREFETCHED_BLOBS = 600;
 
 const TRIES = 3;
 
 /** An empty store below `dir`; repositories appear as tickets name them. */
 export function openObjects(of: { dir: string; token: string; serverUrl: string; path: string }): Objects {
   const repositories = new Map<string, Promise<Repository>>();
+  const closing = new AbortController();
 
   async function create(remote: string): Promise<Repository> {
     const dir = join(of.dir, createHash('sha256').update(remote).digest('hex').slice(0, 16));
@@ -62,6 +68,7 @@ export function openObjects(of: { dir: string; token: string; serverUrl: string;
       fetched: new Set(),
       queue: Promise.resolve(),
       wanted: new Set(),
+      ahead: new Set(),
     };
   }
 
@@ -84,13 +91,20 @@ export function openObjects(of: { dir: string; token: string; serverUrl: string;
       if (change === undefined) {
         change = readChange(repository.at, ticket, signal);
         repository.changes.set(key, change);
-        change.catch(() => repository.changes.delete(key));
+        change.then(
+          ({ files }) => {
+            const all = [...files.values()].flatMap(blobsOf);
+            if (all.length <= PREFETCHED_BLOBS) for (const oid of all) repository.ahead.add(oid);
+          },
+          () => repository.changes.delete(key),
+        );
       }
       return change;
     },
     async blobs(ticket, oids, signal) {
       const repository = await repositoryOf(ticket);
       await fetchBlobs(repository, oids, signal);
+      prefetch(repository, closing.signal);
       const read = await Promise.all(oids.map((oid) => repository.cat.read(oid)));
       return new Map(read.map((blob) => [blob.oid, blob]));
     },
@@ -100,6 +114,7 @@ export function openObjects(of: { dir: string; token: string; serverUrl: string;
       return (await git(repository.at, args, signal)).toString('utf8');
     },
     async close() {
+      closing.abort();
       const all = await Promise.allSettled(repositories.values());
       await Promise.all(all.map((r) => (r.status === 'fulfilled' ? r.value.cat.close() : undefined)));
     },
@@ -141,6 +156,21 @@ async function readChange(at: Git, ticket: LeasedTicket, signal: AbortSignal): P
   return { files: new Map(files.map((file) => [pathKey(file.path), file])) };
 }
 
+/** The blobs of a changed file; a submodule's ids are commits elsewhere. */
+function blobsOf(file: ChangedFile): string[] {
+  return (['base', 'head'] as const).flatMap((side) => {
+    const oid = file.blob[side];
+    return oid === null || file.mode[side] === '160000' ? [] : [oid];
+  });
+}
+
+/** Fetches what is ahead without anybody waiting; what fails is fetched again when it is asked for. */
+function prefetch(repository: Repository, signal: AbortSignal): void {
+  const ahead = [...repository.ahead];
+  repository.ahead.clear();
+  if (ahead.length > 0) fetchBlobs(repository, ahead, signal).catch(() => undefined);
+}
+
 async function fetchBlobs(
   repository: Repository,
   oids: readonly string[],
@@ -150,9 +180,10 @@ async function fetchBlobs(
   if (missing.length === 0) return;
   for (const oid of missing) repository.wanted.add(oid);
   const turn = repository.queue.then(async () => {
-    const batch = [...repository.wanted];
-    if (batch.length === 0) return;
+    // what another turn brought meanwhile is not fetched twice
+    const batch = [...repository.wanted].filter((oid) => !repository.fetched.has(oid));
     repository.wanted.clear();
+    if (batch.length === 0) return;
     const args = [
       '-c',
       'fetch.negotiationAlgorithm=noop',

@@ -430,7 +430,14 @@ describe('ADM-1: nothing is spent before it is admitted', () => {
   });
 
   test('TKT-3: a recall after a session was admitted comes too late: the result is worth more', async () => {
-    server.control = 'recall';
+    server.knob = (call) => {
+      // the answer to an admission is on its way when the recall comes
+      if (call.verb === 'admit')
+        setTimeout(() => {
+          server.control = 'recall';
+        }, 100);
+      return null;
+    };
     reply = (one) => ({ content: answer(one, []), afterMs: 800 });
     expect(await review()).toMatchObject({ end: 'reviewed' });
     expect(server.of('heartbeat').length).toBeGreaterThan(2);
