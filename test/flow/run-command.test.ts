@@ -477,4 +477,29 @@ describe('rerun', () => {
     });
     expect(acts[0]?.cause).toMatchObject({ kind: 'comment' });
   });
+
+  it('RUN-10: lets a pull request begin that was open at enrolment; a stranger’s still waits for /allow', async () => {
+    const repository = await stage.repository({ 'a.ts': 'a\n' });
+    repository.setCollaborator(maintainer, 'write');
+    const fork = await repository.fork(alice);
+    await fork.commit({ branch: 'topic', message: 'Theirs', files: { 'a.ts': 'a3\n' } });
+    await repository.commit({ branch: 'topic', message: 'Ours', files: { 'a.ts': 'a2\n' } });
+    const ours = await repository.openPull({ head: 'topic', user: maintainer });
+    const theirs = await repository.openPull({ head: 'topic', user: alice, fork });
+    await stage.gh.idle();
+    const waiting: Scene[] = [];
+    for (const pull of [ours, theirs]) {
+      const run = await stage.open(pull, 'enrolled');
+      await stage.sync(run);
+      expect((await stage.run(run)).allowedRule).toBeNull();
+      waiting.push({ repository, pull, run });
+    }
+    for (const at of waiting) {
+      expect((await say(at, maintainer, '/rerun')).outcome).toMatchObject({ done: 1 });
+      expect(sticky(at)).toContain('It begins once this pull request may be reviewed.');
+      await stage.sync(at.run);
+    }
+    const rules = await Promise.all(waiting.map(async ({ run }) => (await stage.run(run)).allowedRule));
+    expect(rules).toEqual(['same_repository', null]);
+  });
 });

@@ -59,10 +59,12 @@ export function standingConsent(
   return covering.at(-1) ?? null;
 }
 
-/** Open at enrolment, or found with an old head: it waits for a push or a person. */
+/** Open at enrolment, or found with an old head: it waits for a push or `/rerun`. */
 function isHeldBack(run: Run, state: RunState, pull: PullInfo): boolean {
   const first = state.heads[0]?.head ?? pull.head;
   if (first !== pull.head) return false;
+  // who may ask for a round of it may let it begin: without write nobody can, before it is allowed (CMD-3)
+  if (state.acts.some((act) => act.act === 'rerun' && act.head === pull.head && !act.revoked)) return false;
   if (state.opened?.reason === 'enrolled') return true;
   if (state.opened?.reason !== 'reconciled' || pull.pushedAt === null) return false;
   return Date.parse(pull.pushedAt) < run.openedAt.getTime() - DAY_MS;
