@@ -12,6 +12,8 @@ type Combined = Pick<
 const severities = ['critical', 'high', 'medium', 'low', 'info'] as const;
 const MOST_FINDINGS = 200;
 const MOST_UNPLACED = 50;
+/** Each finding is looked for in the whole file: of a flood only the worst are. */
+const MOST_CONSIDERED = 400;
 
 /** Grounds, redacts and names the findings and says what the ticket came to; pure. */
 export function combine(
@@ -29,7 +31,12 @@ export function combine(
   for (const outcome of outcomes) {
     if (outcome.kind !== 'reviewed') continue;
     unplaced.push(...outcome.unplaced.map((said) => cut(clean(said), 1000)));
-    for (const raw of outcome.findings) {
+    const worst = [...outcome.findings].sort((a, b) => rank(a) - rank(b)).slice(0, MOST_CONSIDERED);
+    if (worst.length < outcome.findings.length)
+      unplaced.push(
+        `${outcome.findings.length - worst.length} more findings of ${outcome.reviewer} were left out`,
+      );
+    for (const raw of worst) {
       const one = submitted(ticket, review, raw, outcome.reviewer, clean, file);
       const before = byPrint.get(one.fingerprint);
       // two reviewers agree by fingerprint (RND-3): the worse severity stands
@@ -64,7 +71,7 @@ export function combine(
   };
 }
 
-function rank(finding: SubmittedFinding): number {
+function rank(finding: Pick<SubmittedFinding, 'severity'>): number {
   return severities.indexOf(finding.severity);
 }
 

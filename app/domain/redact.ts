@@ -11,6 +11,8 @@ import type { SecretSpan } from './redact/span.ts';
 const SHORTEST_MASKED = 8;
 /** A line of a multi-line secret is masked on its own only from this many characters on. */
 const SHORTEST_LINE = 16;
+/** A file made of nothing but secrets must not make redaction slow: what it teaches is bounded. */
+const MOST_NEEDLES = 1000;
 
 /** A redactor: knows a set of declared values beside the shapes that every redactor knows. */
 export type Redactor = Readonly<{
@@ -22,17 +24,18 @@ export type Redactor = Readonly<{
   learn: (text: string) => Redactor;
 }>;
 
-function needlesOf(values: readonly string[]): Needle[] {
+function needlesOf(values: readonly string[], learned: readonly string[]): Needle[] {
   const needles = new Map<string, Needle>();
   const add = (value: string, kind: string): void => {
     const needle = needleOf(value, kind);
     if (needle !== null && !needles.has(needle.plain)) needles.set(needle.plain, needle);
   };
-  for (const value of values) {
+  for (const [i, value] of [...values, ...learned].entries()) {
+    if (i >= values.length && needles.size >= MOST_NEEDLES) break;
     const trimmed = value.trim();
     if (trimmed.length < SHORTEST_MASKED) continue;
     add(trimmed, 'secret');
-    for (const form of encodedForms(trimmed)) add(form, 'secret');
+    if (i < values.length) for (const form of encodedForms(trimmed)) add(form, 'secret');
     const lines = trimmed.split(/\r\n|\r|\n/);
     if (lines.length > 1)
       for (const line of lines.map((l) => l.trim())) if (line.length >= SHORTEST_LINE) add(line, 'secret');
@@ -59,7 +62,11 @@ function mask(secret: string, kind: string): string {
 
 /** A redactor for declared values (their encodings included) and the known token shapes (REV-8). */
 export function redactor(values: readonly string[] = []): Redactor {
-  const needles = needlesOf(values);
+  return redactorOf(values, []);
+}
+
+function redactorOf(values: readonly string[], learned: readonly string[]): Redactor {
+  const needles = needlesOf(values, learned);
   const find = (text: string): SecretSpan[] =>
     merge([
       ...shapeSpans(text),
@@ -79,8 +86,8 @@ export function redactor(values: readonly string[] = []): Redactor {
       return out + text.slice(at);
     },
     learn(text) {
-      const held = find(text).map((span) => text.slice(span.start, span.end));
-      return held.length === 0 ? this : redactor([...values, ...held]);
+      const held = new Set(find(text).map((span) => text.slice(span.start, span.end)));
+      return held.size === 0 ? this : redactorOf(values, [...learned, ...held]);
     },
   };
 }

@@ -384,6 +384,17 @@ describe('TKT-5: what is not text is said by name', () => {
   });
 });
 
+test('REV-4: a flood of findings carries the worst, says how many were left out, and is never an approval', async () => {
+  const flood = script(
+    `const f = (i) => ({start_line: 1, severity: i === 4999 ? 'critical' : 'low', title: 't' + i, body: 'b'}); say({version: 1, count: 5000, findings: Array.from({length: 5000}, (_, i) => f(i))})`,
+  );
+  const [result] = await review([['ok.ts', flood]]);
+  expect(result).toMatchObject({ end: 'reviewed', verdict: 'findings', partial: true });
+  expect(result?.findings).toHaveLength(200);
+  expect(result?.findings[0]).toMatchObject({ severity: 'critical', title: 't4999' });
+  expect(result?.unplaced.join()).toContain('4600 more findings of script');
+});
+
 describe('foreign text', () => {
   test('ACT-4, T15: a title cannot be a workflow command or leave its table cell', async () => {
     const title = `x\n::set-output name=a::b\u001b[31m ##[error]boo | \`code\` ${AWS}`;

@@ -29,7 +29,7 @@ export function startAction(inputs: Record<string, string>, env: Record<string, 
   const temp = mkdtempSync(path.join(tmpdir(), 'cs-action-'));
   const files = { GITHUB_OUTPUT: path.join(temp, 'output'), GITHUB_STEP_SUMMARY: path.join(temp, 'summary') };
   for (const file of Object.values(files)) writeFileSync(file, '');
-  const given = Object.entries({ idle_ms: '300', ...inputs }).map(([name, value]) => [
+  const given = Object.entries({ idle_ms: '150', ...inputs }).map(([name, value]) => [
     `INPUT_${name.toUpperCase()}`,
     value,
   ]);

@@ -113,6 +113,15 @@ describe('declared values', () => {
   });
 });
 
+test('attack: a file full of secrets teaches a bounded number of them in bounded time', () => {
+  const file = Array.from({ length: 20_000 }, (_, i) => `ghp_${String(i).padStart(20, 'x')}`).join('\n');
+  const started = performance.now();
+  const learned = redactor(['a declared secret']).learn(file);
+  expect(learned.redact(file).match(/\[redacted:/g)).toHaveLength(20_000);
+  expect(learned.redact('a declared secret')).toBe('[redacted:secret]');
+  expect(performance.now() - started).toBeLessThan(8000);
+});
+
 describe('properties', () => {
   test('REV-8: no declared value of 8 characters or more survives; lines stay; twice is once', () => {
     const secret = fc
