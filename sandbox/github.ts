@@ -29,6 +29,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ACTIONS_APP } from './actions/records.ts';
 import { Actions } from './actions/service.ts';
+import { cleanOnExit } from './cleanup.ts';
 import type { FileChanges } from './git/repository.ts';
 import { Faults } from './http/faults.ts';
 import { Limits, type RequestRecord } from './http/limits.ts';
@@ -44,7 +45,7 @@ import type { App, CheckRun, Installation, IssueComment, Role, User } from './mo
 import { OidcIssuer } from './oidc.ts';
 import type { OperationId } from './operations.ts';
 import type { Pull } from './pull.ts';
-import { Repository } from './repository.ts';
+import { Repository, type RepositoryOptions } from './repository.ts';
 import { actionsHandlers } from './rest/actions.ts';
 import { appHandlers } from './rest/apps.ts';
 import { announceCheck } from './rest/check-events.ts';
@@ -57,21 +58,10 @@ import { repoHandlers } from './rest/repos.ts';
 import { Webhooks } from './webhooks.ts';
 import { type IdKind, World } from './world.ts';
 
+export type { RepositoryOptions };
+
 /** Settings of a sandbox: where ids start, by kind; every kind starts above 2^31. */
 export type GitHubOptions = { readonly firstIds?: Partial<Record<IdKind, number>> };
-
-/** What a new repository holds. */
-export interface RepositoryOptions {
-  readonly owner: User;
-  readonly name?: string;
-  readonly files?: FileChanges;
-  readonly message?: string;
-  readonly defaultBranch?: string;
-  readonly private?: boolean;
-  /** Object ids of 40 or 64 hex digits (facts/github.md §0); default sha1. */
-  readonly hash?: 'sha1' | 'sha256';
-  readonly collaborators?: Iterable<readonly [User, Role]>;
-}
 
 /** A running sandbox; see the top of this file. */
 export class SandboxGitHub {
@@ -84,6 +74,7 @@ export class SandboxGitHub {
   readonly oidc: OidcIssuer;
   readonly actions: Actions;
   #server: Server | null = null;
+  #keep: () => void = () => {};
 
   constructor(world: World) {
     this.world = world;
@@ -122,6 +113,7 @@ export class SandboxGitHub {
     const other = (request: IncomingMessage, url: URL) => this.oidc.serve(request, url);
     const { server, url } = await startServer({ world, handlers, faults, limits, requests, other });
     this.#server = server;
+    this.#keep = cleanOnExit(world);
     world.url = url;
     world.apiUrl = `${url}${API_PREFIX}`;
   }
@@ -284,6 +276,7 @@ export class SandboxGitHub {
     server?.closeAllConnections();
     await new Promise<void>((resolve) => (server === null ? resolve() : server.close(() => resolve())));
     await rm(this.world.root, { recursive: true, force: true, maxRetries: 3 });
+    this.#keep();
   }
 }
 

@@ -8,6 +8,19 @@ import { actorCommitter, pushPayload } from './render/pushes.ts';
 import { requestSuites } from './rest/suites.ts';
 import type { World } from './world.ts';
 
+/** What a new repository holds. */
+export interface RepositoryOptions {
+  readonly owner: User;
+  readonly name?: string;
+  readonly files?: FileChanges;
+  readonly message?: string;
+  readonly defaultBranch?: string;
+  readonly private?: boolean;
+  /** Object ids of 40 or 64 hex digits (facts/github.md §0); default sha1. */
+  readonly hash?: 'sha1' | 'sha256';
+  readonly collaborators?: Iterable<readonly [User, Role]>;
+}
+
 /** What `commit` needs: `files` change the tree of the branch's tip; trailers go below the message. */
 export interface CommitOptions {
   /** Default: the default branch. Made from `from` (or the default branch) when it does not exist. */
