@@ -6,7 +6,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { DrizzleQueryError } from 'drizzle-orm';
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
-import { Fault } from '../app/errors.ts';
+import { Fault, Refusal } from '../app/errors.ts';
+import { refuseTransactionPooler } from './pooler.ts';
 
 /** The role that the application acts as: it may add to the ledger and never change it. */
 export const APP_ROLE = 'countersign_app';
@@ -154,55 +155,6 @@ async function probe(pool: pg.Pool): Promise<boolean> {
   }
 }
 
-/**
- * Behind a pooler the process id that the connection was told is not the server's. A pooler in
- * session mode is fine; one in transaction mode gives us whatever server connection is free, so that
- * sooner or later one client finds itself on two: advisory locks and SET ROLE would be lost.
- */
-async function refuseTransactionPooler(pool: pg.Pool, client: pg.PoolClient): Promise<void> {
-  const refused = new Fault(
-    'database_refused',
-    'DATABASE_URL leads to a pooler in transaction mode: use session mode or the server itself',
-  );
-  const other = await pool.connect();
-  const seen = new Map<pg.PoolClient, number>();
-  const look = async (one: pg.PoolClient) => {
-    // no answer: the pooler has no second server connection while a transaction holds the first
-    const { rows } = await within(
-      5_000,
-      one.query<{ pid: number }>('select pg_backend_pid() as pid'),
-      refused,
-    );
-    const pid = rows[0]?.pid ?? 0;
-    if ((seen.get(one) ?? pid) !== pid) throw refused;
-    seen.set(one, pid);
-  };
-  let failure: Error | undefined;
-  try {
-    // each in turn holds a transaction while both are looked at: whichever way servers are handed out
-    for (const holder of [other, client, other, client]) {
-      await within(5_000, holder.query('begin'), refused);
-      await look(client);
-      await look(other);
-      await holder.query('rollback');
-    }
-  } catch (error) {
-    failure = error as Error;
-    throw error;
-  } finally {
-    other.release(failure);
-  }
-}
-
-async function within<T>(ms: number, promise: Promise<T>, late: Error): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(late), ms);
-  });
-  promise.catch(() => {});
-  return Promise.race([promise, limit]).finally(() => clearTimeout(timer));
-}
-
 async function transact<T>(
   pool: pg.Pool,
   fn: (tx: Tx) => Promise<T>,
@@ -211,7 +163,12 @@ async function transact<T>(
   if (inTransaction.getStore()?.open === true) {
     throw new Fault('nested_unit_of_work', 'a transaction was opened inside another one');
   }
-  const client = await pool.connect();
+  const client = await pool.connect().catch((cause: Error) => {
+    throw new Fault('database_unreachable', 'no connection to Postgres can be had', {
+      cause,
+      retryable: true,
+    });
+  });
   const tx = transactionOf(client);
   const unit = { open: true };
   let broken: Error | undefined;
@@ -230,15 +187,19 @@ async function transact<T>(
     closing?.catch(() => {});
     const committing = client.query('commit');
     committing.catch(() => {});
-    await closing;
-    await committed(committing, broken);
+    await committed(closing, committing);
     return result;
   } catch (error) {
     unit.open = false;
     await client.query('rollback').catch((lost: Error) => {
       broken ??= lost;
     });
-    throw withoutParameters(error);
+    if (broken === undefined || error instanceof Fault || error instanceof Refusal)
+      throw withoutParameters(error);
+    throw new Fault('database_unreachable', 'the connection was lost: nothing was committed', {
+      cause: withoutParameters(error),
+      retryable: true,
+    });
   } finally {
     client.off('error', onError);
     client.release(broken);
@@ -250,20 +211,31 @@ function withoutParameters(error: unknown): unknown {
   return error instanceof DrizzleQueryError && error.cause instanceof Error ? error.cause : error;
 }
 
-async function committed(committing: Promise<pg.QueryResult>, broken: Error | undefined): Promise<void> {
-  const ended = await committing.catch((cause: Error & { code?: string }) => {
-    // an error of the server's own (a deferred check, a serialization failure) rolled it back for certain
-    if (typeof cause.code === 'string' && /^[0-9A-Z]{5}$/.test(cause.code) && !/^(57P|08)/.test(cause.code))
-      throw cause;
+/** Tells a rollback from a commit whose answer was lost: once COMMIT was sent, only the server's own words prove a rollback. */
+async function committed(
+  closing: Promise<unknown> | undefined,
+  committing: Promise<pg.QueryResult>,
+): Promise<void> {
+  let ended: pg.QueryResult;
+  try {
+    await closing;
+    ended = await committing;
+  } catch (cause) {
+    if (isAnswer(withoutParameters(cause))) throw cause;
     throw new Fault('database_unreachable', 'the answer to COMMIT was lost: it may have been committed', {
-      cause: broken ?? cause,
+      cause,
       retryable: true,
     });
-  });
+  }
   // a transaction that a swallowed error aborted answers COMMIT with ROLLBACK
   if (ended.command !== 'COMMIT') {
     throw new Fault('bug', 'a failed statement was swallowed: the transaction was rolled back');
   }
+}
+
+/** Whether the server refused a statement; its farewells (57P, 08) tell nothing of a COMMIT under way. */
+function isAnswer(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && !/^(57P|08)/.test(error.code ?? '');
 }
 
 /** Drizzle over one pooled connection, made once a connection. */
