@@ -1,4 +1,5 @@
 /** Which tickets a head wants and what becomes of those there are (TKT-1…TKT-3, TKT-5): pure. */
+import type { TicketState } from './ticket.ts';
 
 /** A changed path that is to be reviewed. Paths are their `pathKey`. */
 export interface WantedReview {
@@ -14,7 +15,7 @@ export interface KnownTicket {
   readonly block: string;
   readonly key: string;
   readonly round: number;
-  readonly state: 'pending' | 'leased' | 'held' | 'ended' | 'superseded' | 'cancelled' | 'skipped';
+  readonly state: TicketState;
   readonly end: string | null;
   readonly lease: string | null;
 }

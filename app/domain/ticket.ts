@@ -23,6 +23,7 @@ import type { WirePath } from './path.ts';
  * | `leased` | `ended` | reviewed, or a final unavailable end |
  * | `leased` | `pending` | a transient end, given back, expired, recalled |
  * | `leased` | `cancelled` | the run closes or stops |
+ * | `superseded` `cancelled` `skipped` | `pending` | a head wants it again |
  */
 export type TicketState = 'pending' | 'leased' | 'ended' | 'held' | 'superseded' | 'cancelled' | 'skipped';
 

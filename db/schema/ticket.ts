@@ -27,6 +27,7 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
 import type { TicketSpec } from '../../app/domain/review.ts';
+import type { TicketState } from '../../app/domain/ticket.ts';
 import { bigintId, bytea, count, moment } from './columns.ts';
 
 /** The order in which tickets entered their run's window; the lease goes by it (fair share, LSE-1). */
@@ -46,9 +47,7 @@ export const ticket = pgTable(
     kind: text().$type<'review'>().notNull().default('review'),
     key: text().notNull(),
     round: integer().notNull(),
-    state: text()
-      .$type<'pending' | 'leased' | 'held' | 'ended' | 'superseded' | 'cancelled' | 'skipped'>()
-      .notNull(),
+    state: text().$type<TicketState>().notNull(),
     level: text().$type<'L1' | 'L2' | 'L3'>().notNull(),
     policyHash: text('policy_hash').notNull(),
     spec: jsonb().$type<TicketSpec>().notNull(),
