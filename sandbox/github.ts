@@ -30,7 +30,6 @@ import { join } from 'node:path';
 import { ACTIONS_APP } from './actions/records.ts';
 import { Actions } from './actions/service.ts';
 import { cleanOnExit } from './cleanup.ts';
-import type { FileChanges } from './git/repository.ts';
 import { Faults } from './http/faults.ts';
 import { Limits, type RequestRecord } from './http/limits.ts';
 import { API_PREFIX, startServer } from './http/server.ts';
@@ -41,7 +40,7 @@ import {
   install,
   registerApp,
 } from './installations.ts';
-import type { App, CheckRun, Installation, IssueComment, Role, User } from './model.ts';
+import type { App, CheckRun, Installation, IssueComment, User } from './model.ts';
 import { OidcIssuer } from './oidc.ts';
 import type { OperationId } from './operations.ts';
 import type { Pull } from './pull.ts';
