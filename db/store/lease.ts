@@ -141,12 +141,30 @@ export interface Settlement {
  * Ends a live lease with everything that hangs on it: slots, sessions, ticket, the held ticket of
  * the same cell, the lane. `notBeforeMs` counts from now. False: it was not live any more.
  */
-export async function settleLease(tx: Tx, id: string, to: Settlement): Promise<boolean> {
-  const { rows } = await tx.execute<{ done: boolean }>(sql`
-    select settle_lease(${id}, ${to.leaseState}, ${to.ticketState}, ${to.front},
-      case when ${to.notBeforeMs}::float8 is null then null else cs_now() + ${to.notBeforeMs}::float8 * interval '1 millisecond' end,
-      ${to.losses}, ${to.timeouts}, ${to.transients}, ${to.suspect}, ${to.end}, ${to.verdict}, ${to.partial},
-      ${to.result}, ${to.reason}, ${to.seq}) as done`);
+export async function settleLease(tx: Reader, id: string, to: Settlement): Promise<boolean> {
+  const { rows } = await tx.$client.query<{ done: boolean }>({
+    name: 'settle-lease',
+    text: `select settle_lease($1, $2, $3, $4,
+      case when $5::float8 is null then null else cs_now() + $5::float8 * interval '1 millisecond' end,
+      $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) as done`,
+    values: [
+      id,
+      to.leaseState,
+      to.ticketState,
+      to.front,
+      to.notBeforeMs,
+      to.losses,
+      to.timeouts,
+      to.transients,
+      to.suspect,
+      to.end,
+      to.verdict,
+      to.partial,
+      to.result,
+      to.reason,
+      to.seq,
+    ],
+  });
   return rows[0]?.done === true;
 }
 
