@@ -73,6 +73,13 @@ const inherit = (names: readonly string[]) =>
     names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
   );
 
+/** The workflow people get, whose runner ends as soon as nothing is left: a test waits for its jobs. */
+const workflow = (serverUrl: string): string =>
+  workflowFile({ serverUrl, ref: 'countersign-dev/countersign@v0', keys: [] }).replace(
+    'with:\n',
+    'with:\n          idle_ms: "200"\n',
+  );
+
 /** Starts a stage; call in `beforeAll`, `close()` in `afterAll`. */
 export async function testStage(
   options: { logLevel?: 'silent' | 'warn' | 'info' | 'debug' } = {},
@@ -100,7 +107,8 @@ export async function testStage(
       apiUrl: gh.apiUrl,
       serverUrl: gh.url,
       oidcIssuer: gh.oidc.issuer,
-      oidcAudience: 'https://countersign.test',
+      // every server of the stage answers for the first one's address, as replicas behind one URL do
+      oidcAudience: servers[0]?.url ?? null,
     });
     servers.push(server);
     return server;
@@ -116,7 +124,7 @@ export async function testStage(
     database,
     servers,
     server,
-    async repository({ policy = markerPolicy(), workflow = true, files, ...rest } = {}) {
+    async repository({ policy = markerPolicy(), workflow: added = true, files, ...rest } = {}) {
       const repository = await gh.createRepository({
         owner,
         collaborators: [[author, 'write']],
@@ -125,13 +133,9 @@ export async function testStage(
           'README.md': '# sample\n',
           ...files,
           ...(policy === null ? {} : { '.github/countersign.yml': policy }),
-          ...(workflow
+          ...(added
             ? {
-                '.github/workflows/countersign.yml': workflowFile({
-                  serverUrl: server.url,
-                  ref: 'countersign-dev/countersign@v0',
-                  keys: [],
-                }),
+                '.github/workflows/countersign.yml': workflow(server.url),
               }
             : {}),
         },
@@ -159,7 +163,7 @@ export async function testStage(
       await server.sweep();
     },
     gate: (pull, sha = pull.head.sha) => gh.governing(pull.repository, sha, 'countersign', app),
-    async verdict(pull, { sha, until, timeoutMs = 45_000 } = {}) {
+    async verdict(pull, { sha, until, timeoutMs = 25_000 } = {}) {
       const end = Date.now() + timeoutMs;
       for (;;) {
         const run = stage.gate(pull, sha);
