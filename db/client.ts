@@ -92,7 +92,7 @@ export async function connect(url: string, options: ConnectOptions): Promise<Dat
   // a connection that breaks while in use rejects its statement; the event itself must not end the process
   pool.on('connect', (client) => client.on('error', () => {}));
   try {
-    const throwaway = await probe(pool);
+    const throwaway = await probe(pool, url);
     if (roleMissing) {
       warn(
         'ledger_role_missing',
@@ -118,7 +118,7 @@ export async function connect(url: string, options: ConnectOptions): Promise<Dat
   }
 }
 
-async function probe(pool: pg.Pool): Promise<boolean> {
+async function probe(pool: pg.Pool, url: string): Promise<boolean> {
   const client = await pool.connect();
   let failure: Error | undefined;
   try {
@@ -145,7 +145,7 @@ async function probe(pool: pg.Pool): Promise<boolean> {
       );
     }
     const told = (client as unknown as { processID: number | null }).processID;
-    if (told !== server.pid) await refuseTransactionPooler(pool, client);
+    if (told !== server.pid) await refuseTransactionPooler(url, client);
     return server.throwaway;
   } catch (error) {
     failure = error as Error;

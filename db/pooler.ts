@@ -1,5 +1,5 @@
 /** Telling a pooler that breaks sessions from one that keeps them. */
-import type pg from 'pg';
+import pg from 'pg';
 import { Fault } from '../app/errors.ts';
 
 /**
@@ -7,14 +7,17 @@ import { Fault } from '../app/errors.ts';
  * session mode is fine; one in transaction mode gives us whatever server connection is free, so that
  * sooner or later one client finds itself on two: advisory locks and SET ROLE would be lost.
  */
-export async function refuseTransactionPooler(pool: pg.Pool, client: pg.PoolClient): Promise<void> {
+export async function refuseTransactionPooler(url: string, client: pg.ClientBase): Promise<void> {
   const refused = new Fault(
     'database_refused',
     'DATABASE_URL leads to a pooler in transaction mode: use session mode or the server itself',
   );
-  const other = await pool.connect();
-  const seen = new Map<pg.PoolClient, number>();
-  const look = async (one: pg.PoolClient) => {
+  // a connection of its own: the pool may have no second one to give
+  const other = new pg.Client({ connectionString: url, application_name: 'countersign' });
+  other.on('error', () => {});
+  await other.connect();
+  const seen = new Map<pg.ClientBase, number>();
+  const look = async (one: pg.ClientBase) => {
     // no answer: the pooler has no second server connection while a transaction holds the first
     const { rows } = await within(
       5_000,
@@ -25,7 +28,6 @@ export async function refuseTransactionPooler(pool: pg.Pool, client: pg.PoolClie
     if ((seen.get(one) ?? pid) !== pid) throw refused;
     seen.set(one, pid);
   };
-  let failure: Error | undefined;
   try {
     // each in turn holds a transaction while both are looked at: whichever way servers are handed out
     for (const holder of [other, client, other, client]) {
@@ -34,11 +36,9 @@ export async function refuseTransactionPooler(pool: pg.Pool, client: pg.PoolClie
       await look(other);
       await holder.query('rollback');
     }
-  } catch (error) {
-    failure = error as Error;
-    throw error;
   } finally {
-    other.release(failure);
+    // not awaited: behind a pooler that is stuck the farewell would be too
+    other.end().catch(() => {});
   }
 }
 

@@ -40,7 +40,7 @@ describe('connect', () => {
     });
     await bad.close();
     const good = await startPooler(one.url, 'session');
-    const database = await connect(good.url, { max: 3 });
+    const database = await connect(good.url, { max: 1 });
     await expect(database.transaction(async () => 1)).resolves.toBe(1);
     await database.close();
     await good.close();
