@@ -6,12 +6,13 @@ import type { RawFinding, ReviewOutcome, ReviewText } from './reviewers/reviewer
 
 type Combined = Pick<
   TicketResult,
-  'end' | 'detail' | 'retry_after_ms' | 'verdict' | 'partial' | 'findings' | 'unplaced'
+  'end' | 'detail' | 'retry_after_ms' | 'verdict' | 'partial' | 'findings' | 'unplaced' | 'answers'
 >;
 
 const severities = ['critical', 'high', 'medium', 'low', 'info'] as const;
 const MOST_FINDINGS = 200;
 const MOST_UNPLACED = 50;
+const MOST_ANSWERS = 200;
 /** Each finding is looked for in the whole file: of a flood only the worst are. */
 const MOST_CONSIDERED = 400;
 
@@ -28,9 +29,14 @@ export function combine(
   const file = groundingText(clean(review.text));
   const byPrint = new Map<string, SubmittedFinding>();
   const unplaced: string[] = [];
+  const answers: NonNullable<TicketResult['answers']> = [];
+  const known = new Set(ticket.earlier.map((earlier) => earlier.finding));
   for (const outcome of outcomes) {
     if (outcome.kind !== 'reviewed') continue;
     unplaced.push(...outcome.unplaced.map((said) => cut(clean(said), 1000)));
+    for (const { finding, proposal, reason } of outcome.answers)
+      if (known.has(finding) && answers.length < MOST_ANSWERS)
+        answers.push({ finding, proposal, reason: cut(clean(reason), 1000), reviewer: outcome.reviewer });
     const worst = [...outcome.findings].sort((a, b) => rank(a) - rank(b)).slice(0, MOST_CONSIDERED);
     if (worst.length < outcome.findings.length)
       unplaced.push(
@@ -68,6 +74,7 @@ export function combine(
     partial: unplaced.length > 0,
     findings: all.slice(0, MOST_FINDINGS),
     unplaced,
+    ...(answers.length === 0 ? {} : { answers }),
   };
 }
 

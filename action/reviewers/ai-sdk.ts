@@ -112,6 +112,7 @@ async function reviewByOne(task: ReviewTask, spec: ReviewerSpec, purpose: Purpos
         verdict: answer.verdict,
         findings: answer.findings,
         unplaced: answer.unplaced.map((said) => `${spec.name}: ${said}`),
+        answers: answer.answers,
       };
     }
     await ended('invalid', answer.reason);

@@ -5,7 +5,7 @@
 import * as z from 'zod';
 import { severitySchema } from '../../app/domain/ledger/row-kinds.ts';
 import { pathKey, showPath, type WirePath } from '../../app/domain/path.ts';
-import type { RawFinding } from './reviewer.ts';
+import type { EarlierAnswer, RawFinding } from './reviewer.ts';
 
 const finding = z.strictObject({
   path: z.string(),
@@ -45,6 +45,7 @@ export type ReadAnswer =
       verdict: 'approve' | 'findings' | 'cannot_review';
       findings: readonly RawFinding[];
       unplaced: readonly string[];
+      answers: readonly EarlierAnswer[];
     }>
   | Readonly<{ ok: false; end: 'bad_output' | 'empty_output' | 'truncated'; reason: string }>;
 
@@ -93,7 +94,7 @@ export function readAnswer(
     findings.push({ ...said, lens, startLine: start_line, endLine: Math.max(start_line, end_line) });
   }
   if (answer.findings.length > 0 && findings.length === 0) return bad('every finding was malformed');
-  return { ok: true, verdict: answer.verdict, findings, unplaced };
+  return { ok: true, verdict: answer.verdict, findings, unplaced, answers: answer.answers };
 }
 
 function misplaced(one: z.infer<typeof finding>, path: WirePath): string | null {

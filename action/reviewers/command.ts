@@ -104,6 +104,7 @@ export async function reviewByCommand(task: ReviewTask): Promise<ReviewOutcome> 
     verdict: parsed.findings.length > 0 || parsed.unplaced.length > 0 ? 'findings' : 'approve',
     findings: parsed.findings,
     unplaced: parsed.unplaced.map((said) => `${reviewer}: ${said}`),
+    answers: [],
   };
 }
 

@@ -21,6 +21,13 @@ export type RawFinding = Readonly<{
   suggestion: string | null;
 }>;
 
+/** A proposal about an earlier finding, by its number in the run. */
+export type EarlierAnswer = Readonly<{
+  finding: number;
+  proposal: 'fixed' | 'persists' | 'withdrawn';
+  reason: string;
+}>;
+
 /** What became of a reviewer. A reviewer that did not run is `unavailable`, never "no findings" (REV-10). */
 export type ReviewOutcome =
   | Readonly<{
@@ -30,6 +37,8 @@ export type ReviewOutcome =
       findings: readonly RawFinding[];
       /** Findings that came malformed or for another file: shown as text; they make the ticket partial. */
       unplaced: readonly string[];
+      /** What it proposes for earlier findings (RND-1); a command proposes nothing. */
+      answers: readonly EarlierAnswer[];
     }>
   | Readonly<{
       kind: 'unavailable';

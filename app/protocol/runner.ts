@@ -220,6 +220,18 @@ export const ticketResult = z.strictObject({
   findings: z.array(submittedFinding).max(200),
   /** Findings that came malformed or misplaced and are shown as text only. */
   unplaced: z.array(text(1000)).max(50),
+  /** What a model proposes for the findings that the ticket brought; a proposal ends nothing by itself (RND-1). */
+  answers: z
+    .array(
+      z.strictObject({
+        finding: z.int().min(1),
+        proposal: z.enum(['fixed', 'persists', 'withdrawn']),
+        reason: text(1000),
+        reviewer: text(100),
+      }),
+    )
+    .max(200)
+    .optional(),
   brief_sha256: sha256Schema.nullable(),
   ms,
 });

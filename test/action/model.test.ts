@@ -208,6 +208,32 @@ describe('a model that answers', () => {
   });
 });
 
+test('RND-1: proposals about the findings that the ticket brought travel with the result, others do not', async () => {
+  const earlier = {
+    finding: 3,
+    fingerprint: 'a'.repeat(64),
+    severity: 'high' as const,
+    title: 'Old fault',
+    body: 'It was wrong.',
+    start_line: 2,
+    answer: 'It is meant so.',
+  };
+  reply = (one) => ({
+    content: answer(one, [], {
+      answers: [
+        { finding: 3, proposal: 'fixed', reason: 'The call is gone.' },
+        { finding: 4, proposal: 'withdrawn', reason: 'Not mine to say.' },
+      ],
+    }),
+  });
+  const result = await review({ earlier: [earlier] });
+  expect(result.answers).toEqual([
+    { finding: 3, proposal: 'fixed', reason: 'The call is gone.', reviewer: 'model' },
+  ]);
+  expect(requests[0]?.text).toContain('F3 high line 2: Old fault');
+  expect(requests[0]?.text).toContain('Answer of the author: It is meant so.');
+});
+
 describe('REV-3: an answer that is not one', () => {
   const cases: [string, string, (one: Asked) => Reply][] = [
     ['empty', 'empty_output', () => ({ content: '  ' })],
