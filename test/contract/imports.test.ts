@@ -64,8 +64,8 @@ const table: { who: RegExp; may: (string | RegExp)[] }[] = [
     ],
   },
   {
-    who: /^app\/worker\.ts$/,
-    may: ['app/flow/', 'app/errors.ts', 'graphile-worker', /^node:/, 'db/client.ts'],
+    who: /^app\/worker/,
+    may: ['app/worker', 'app/flow/', 'app/errors.ts', 'graphile-worker', /^node:/, 'db/client.ts'],
   },
   { who: /^app\/signing\//, may: ['app/signing/', 'app/domain/', 'app/errors.ts', /^node:/] },
   { who: /^app\/config\.ts$/, may: ['app/errors.ts', 'zod', /^node:/] },
@@ -133,10 +133,14 @@ describe('import table', () => {
     expect(files.length).toBeGreaterThan(50);
   });
 
-  it.each(files)('%s imports only what the table allows', (file) => {
-    const rule = table.find((entry) => entry.who.test(file));
-    expect(rule, `${file} matches no entry: files outside the house are not allowed`).toBeDefined();
-    const refused = imports(file).filter((spec) => !allowed(spec, rule?.may ?? []));
+  it('every file stands in the house and imports only what the table allows', () => {
+    const refused = files.flatMap((file) => {
+      const rule = table.find((entry) => entry.who.test(file));
+      if (rule === undefined) return [`${file} stands outside the house`];
+      return imports(file)
+        .filter((spec) => !allowed(spec, rule.may))
+        .map((spec) => `${file} -> ${spec}`);
+    });
     expect(refused).toEqual([]);
   });
 
