@@ -29,7 +29,7 @@ export function plain(text: string): string {
  * reference to an issue and no command of ours is left in it.
  */
 export function neutralPlain(text: string): string {
-  return broken(plain(text)).replace(/^([ \t]*)\//gm, `$1${BREAK}/`);
+  return broken(plain(text)).replace(/^([^\S\n]*)\//gm, `$1${BREAK}/`);
 }
 
 /** For one line of Markdown: shown letter by letter. Line ends become spaces; nothing in it is Markdown, HTML, a link, a mention. */

@@ -15,6 +15,7 @@ export const HEAD = commit('a');
 /** Rows in order; every one fits its schema. */
 export class FactList {
   readonly rows: Fact[] = [];
+  #present: readonly DecidedPath[] = [];
 
   /** Appends a row of a kind. */
   add<K extends RowKind>(kind: K, data: RowData<K>, block: string | null = null): this {
@@ -52,12 +53,15 @@ export class FactList {
       files_digest: digestOf(paths.map((path) => path.path)),
       ...more,
     });
+    const names = new Set(paths.map((path) => pathKey(path.path)));
+    const gone = this.#present.flatMap((path) => (names.has(pathKey(path.path)) ? [] : [path.path]));
+    this.#present = paths;
     return this.add('decision', {
       question: 'level',
       source: 'rules',
       head: more.head ?? HEAD,
       policy: sha('policy'),
-      gone: [],
+      gone,
       paths: [...paths],
     });
   }

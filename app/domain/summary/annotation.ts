@@ -75,8 +75,9 @@ export function placeAnnotation(
 /** Only where start and end are one line, both from 1 and in order; else none at all. */
 function columns(source: AnnotationSource, start: number, end: number) {
   const { startColumn, endColumn } = source;
-  if (startColumn === undefined || start !== end || startColumn < 1) return {};
-  if (endColumn !== undefined && endColumn < startColumn) return {};
+  if (startColumn === undefined || start !== end || !Number.isInteger(startColumn) || startColumn < 1)
+    return {};
+  if (endColumn !== undefined && !(Number.isInteger(endColumn) && endColumn >= startColumn)) return {};
   return { start_column: startColumn, ...(endColumn === undefined ? {} : { end_column: endColumn }) };
 }
 

@@ -10,12 +10,13 @@ export const LIMIT_BYTES = 65_535;
 
 const MOST = { concerns: 5, blocks: 60, findings: 40, paths: 60 } as const;
 
-const SIGNS: Readonly<Record<GateDecision['conclusion'], string>> = {
-  success: '✅ **Passed**',
-  failure: '❌ **Not passed**',
-  action_required: '✋ **A person has to act**',
-  in_progress: '⏳ **Under way**',
-  queued: '💤 **Draft**',
+/** Sign and lead of the verdict line; the title follows in the same bold. */
+const LEADS: Readonly<Record<GateDecision['conclusion'], string>> = {
+  success: '✅ ',
+  failure: '❌ Not passed: ',
+  action_required: '✋ A person has to act: ',
+  in_progress: '⏳ ',
+  queued: '💤 ',
 };
 
 const VERDICTS: Readonly<Record<BlockLine['verdict'], string>> = {
@@ -40,12 +41,14 @@ export function renderReport(report: Report): string {
 }
 
 function verdictLine({ decision }: Report): Markdown {
-  const sign = raw(SIGNS[decision.conclusion]);
-  const advisory = decision.mode === 'advisory' ? md` (advisory: holds nothing)` : md``;
-  return md`${sign}${advisory}: ${titleOf(decision)}.`;
+  const [sign = '', ...lead] = LEADS[decision.conclusion].split(' ');
+  const title = titleOf(decision);
+  const said = `${lead.join(' ')}${lead.join('') === '' ? title : title.charAt(0).toLowerCase() + title.slice(1)}`;
+  const advisory = decision.mode === 'advisory' ? md` Advisory: it holds nothing.` : md``;
+  return md`${raw(sign)} **${raw(said)}.**${advisory}`;
 }
 
-/** Constants of this file are Markdown of ours. */
+/** Text that this folder made of numbers and of its own words. */
 function raw(text: string): Markdown {
   return Markdown.md([text] as unknown as TemplateStringsArray);
 }
@@ -69,7 +72,7 @@ function cause(hold: Hold): Markdown {
 
 function until(hold: Hold): Markdown {
   if (hold.past) return md` (its time is up)`;
-  return hold.untilMs === null ? md`` : md` (until ${clock(hold.untilMs)})`;
+  return hold.untilMs === null ? md`` : md` (until ${raw(clock(hold.untilMs))})`;
 }
 
 function concerns(hold: Hold): Markdown {
@@ -196,16 +199,20 @@ function since(report: Report): Markdown {
 
 function shared(report: Report): Markdown {
   if (report.shared.length === 0) return md``;
-  const list = report.shared.map((one) => md`pull request ${one.pull} (${one.conclusion.replace('_', ' ')})`);
+  const list = report.shared.map(
+    (one) => md`pull request ${raw(one.pull)} (${one.conclusion.replace('_', ' ')})`,
+  );
   return md`**Same head** ${Markdown.join(list, ', ')}. The check shows the worst of them.`;
 }
 
 function cost(report: Report): Markdown {
   const { sessions, tokensIn, tokensOut, costMicro, ms } = report.usage;
   if (sessions === 0) return md``;
-  const tokens = tokensIn + tokensOut === 0 ? md`` : md`, ${tokensIn} tokens in, ${tokensOut} out`;
-  const money = costMicro === 0 ? md`` : md`, ${(costMicro / 1_000_000).toFixed(4)} spent`;
-  return md`**Cost** ${count(sessions, 'session')}${tokens}${money}, ${(ms / 1000).toFixed(1)} s of review.`;
+  const grouped = (n: number) => raw(n.toLocaleString('en-US'));
+  const tokens =
+    tokensIn + tokensOut === 0 ? md`` : md`, ${grouped(tokensIn)} tokens in, ${grouped(tokensOut)} out`;
+  const money = costMicro === 0 ? md`` : md`, ${raw((costMicro / 1_000_000).toFixed(4))} spent`;
+  return md`**Cost** ${raw(count(sessions, 'session'))}${tokens}${money}, ${raw((ms / 1000).toFixed(1))} s of review.`;
 }
 
 /** What an outsider needs to hold the verdict against the ledger: always there, whatever was cut. */
