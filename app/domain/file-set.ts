@@ -52,6 +52,7 @@ export interface FileSetInput {
   readonly promptVersion: string;
 }
 
+/** One list for all: keys encode lists by identity. */
 const NO_BLOCK: FileBlock = { docsOnly: false, trailer: null, clauses: [] };
 
 /** Joins pairs to files: the new side gets the old path's base side, the old side is marked. */
@@ -97,12 +98,24 @@ export function decideFiles(input: FileSetInput): DecidedPath[] {
     if (list === undefined) others.set(block, [entry]);
     else list.push(entry);
   }
-  return drafts
-    .map((file) => withKey(input, file, others.get(file.block) ?? []))
-    .sort((a, b) => (pathKey(a.path) < pathKey(b.path) ? -1 : 1));
+  // the same lists for the same reviewers: a key encodes a list it has met no second time
+  const known = new Map<string, ReturnType<EntriesOf>>();
+  const entriesOf: EntriesOf = (reviewers) => {
+    const name = reviewers.join('\n');
+    const entries = known.get(name) ?? keyEntries(input.policy, reviewers);
+    known.set(name, entries);
+    return entries;
+  };
+  return drafts.map((file) => withKey(input, file, others.get(file.block) ?? [], entriesOf)).sort(byPath);
+}
+
+/** Order of path bytes. */
+function byPath(a: { readonly path: WirePath }, b: { readonly path: WirePath }): number {
+  return pathKey(a.path) < pathKey(b.path) ? -1 : 1;
 }
 
 type Draft = Omit<DecidedPath, 'key'>;
+type EntriesOf = (reviewers: readonly string[]) => ReturnType<typeof keyEntries>;
 
 function draft(input: FileSetInput, file: PairedFile, classOf: (path: WirePath) => L0Class): Draft {
   const owner = input.ownership.owners.get(pathKey(file.path));
@@ -160,6 +173,7 @@ function withKey(
   input: FileSetInput,
   file: Draft,
   blockFiles: readonly { path: WirePath; base: string | null; head: string | null }[],
+  entriesOf: EntriesOf,
 ): DecidedPath {
   if (file.level === 'L0') return { ...file, key: null };
   const { policy } = input;
@@ -179,10 +193,10 @@ function withKey(
     mode: file.mode,
     level: file.level,
     lenses: policy.review.lenses,
-    ...keyEntries(policy, reviewers),
+    ...entriesOf(reviewers),
     promptVersion: input.promptVersion,
     clauses: (input.blocks.get(file.block) ?? NO_BLOCK).clauses,
-    others: file.level === 'L3' ? blockFiles.filter((other) => other.path !== file.path) : [],
+    others: file.level === 'L3' ? blockFiles : [],
   });
   return { ...file, key };
 }

@@ -43,7 +43,7 @@ export interface ReviewKeyInput {
   readonly promptVersion: string;
   /** The acceptance clauses shown to the reviewers, in order. */
   readonly clauses: readonly string[];
-  /** At L3 the block's other files; ignored at other levels. */
+  /** At L3 the block's files, this one may be among them; ignored at other levels. */
   readonly others: readonly {
     readonly path: WirePath;
     readonly base: string | null;
@@ -58,18 +58,18 @@ export function reviewKey(input: ReviewKeyInput): string {
     blob: { head: input.blob.head, base: input.blob.base },
     mode: { head: input.mode.head, base: input.mode.base },
     level: input.level,
-    lenses: input.lenses,
-    reviewers: input.reviewers.map(({ name, entry }) => ({ name, entry })),
-    fallbacks: input.fallbacks.map(({ name, entry }) => ({ name, entry })),
+    lenses: listDigest('lenses', input.lenses),
+    reviewers: listDigest('reviewers', input.reviewers),
+    fallbacks: listDigest('reviewers', input.fallbacks),
     prompt: input.promptVersion,
-    clauses: clausesDigest(input.clauses),
-    others: input.level === 'L3' ? sortedOthers(input.others) : null,
+    clauses: listDigest('clauses', input.clauses),
+    others: input.level === 'L3' ? listDigest('others', input.others) : null,
   });
 }
 
 /** The digest of acceptance clauses as they are shown, in order: SHA-256, lower-case hex. */
 export function clausesDigest(clauses: readonly string[]): string {
-  return digest('countersign clauses 1\n', clauses);
+  return listDigest('clauses', clauses);
 }
 
 /** The id of one asking (run, block, review key, round): SHA-256, lower-case hex; rounds start at 0. */
@@ -87,12 +87,33 @@ export function ticketId(input: {
   });
 }
 
-function sortedOthers(others: ReviewKeyInput['others']): unknown[] {
-  return others
-    .map(({ path, base, head }) => ({ path, base, head }))
-    .map((other) => ({ other, text: canonicalize(other) ?? '' }))
-    .sort((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0))
-    .map(({ other }) => other);
+type List = keyof typeof ENCODINGS;
+
+/** How each list goes into a key; what a caller's object holds besides is left out. */
+const ENCODINGS = {
+  lenses: (lenses: ReviewKeyInput['lenses']): unknown => lenses,
+  clauses: (clauses: ReviewKeyInput['clauses']): unknown => clauses,
+  reviewers: (reviewers: ReviewKeyInput['reviewers']): unknown =>
+    reviewers.map(({ name, entry }) => ({ name, entry })),
+  others: (others: ReviewKeyInput['others']): unknown =>
+    others.map(({ path, base, head }) => canonicalize({ path, base, head }) ?? '').sort(),
+};
+
+// 4,000 files of a block share their lists: each is encoded once, by identity, as they are read-only
+const digests: Record<List, WeakMap<object, string>> = {
+  lenses: new WeakMap(),
+  clauses: new WeakMap(),
+  reviewers: new WeakMap(),
+  others: new WeakMap(),
+};
+
+function listDigest<L extends List>(list: L, items: Parameters<(typeof ENCODINGS)[L]>[0]): string {
+  const known = digests[list].get(items);
+  if (known !== undefined) return known;
+  const encode = ENCODINGS[list] as (items: Parameters<(typeof ENCODINGS)[L]>[0]) => unknown;
+  const made = digest(`countersign ${list} 1\n`, encode(items));
+  digests[list].set(items, made);
+  return made;
 }
 
 function digest(prefix: string, value: unknown): string {

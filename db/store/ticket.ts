@@ -70,28 +70,39 @@ export async function listOverTickets(
 
 /** Adds tickets; one whose id exists is put back to the given state when it was superseded, cancelled or skipped, else left alone. */
 export async function putTickets(tx: Tx, tickets: readonly NewTicket[]): Promise<void> {
-  for (let i = 0; i < tickets.length; i += 500) {
-    await tx
-      .insert(ticket)
-      .values(tickets.slice(i, i + 500).map((one) => ({ ...one, queuedAt: sql`cs_now()` })))
-      .onConflictDoUpdate({
-        target: ticket.id,
-        set: {
-          state: sql`excluded.state`,
-          turn: sql`excluded.turn`,
-          spec: sql`excluded.spec`,
-          provider: sql`excluded.provider`,
-          providers: sql`excluded.providers`,
-          parallel: sql`excluded.parallel`,
-          lane: null,
-          leaseId: null,
-          notBefore: null,
-          reason: null,
-          endedAt: null,
-        },
-        setWhere: sql`${ticket.state} in ('superseded', 'cancelled', 'skipped')`,
-      });
-  }
+  if (tickets.length === 0) return;
+  const rows = tickets.map((one) => ({
+    id: one.id,
+    run_id: one.runId,
+    installation_id: one.installationId,
+    repository_id: one.repositoryId,
+    block_id: one.blockId,
+    path: `\\x${one.path.toString('hex')}`,
+    from_path: one.fromPath === null ? null : `\\x${one.fromPath.toString('hex')}`,
+    key: one.key,
+    round: one.round,
+    state: one.state,
+    level: one.level,
+    policy_hash: one.policyHash,
+    spec: one.spec,
+    reviewers: one.reviewers,
+    provider: one.provider,
+    providers: one.providers,
+    parallel: one.parallel,
+    turn: one.turn,
+  }));
+  // one parameter: as values, 4,000 tickets cost 370 ms of query building alone (bench S1)
+  await tx.execute(sql`
+    insert into ticket (id, run_id, installation_id, repository_id, block_id, path, from_path, key, round, state, level,
+                        policy_hash, spec, reviewers, provider, providers, parallel, turn, queued_at)
+    select id, run_id, installation_id, repository_id, block_id, path, from_path, key, round, state, level,
+           policy_hash, spec, reviewers, provider, providers, parallel, turn, cs_now()
+      from json_populate_recordset(null::ticket, ${JSON.stringify(rows)}::json)
+    on conflict (id) do update set
+      state = excluded.state, turn = excluded.turn, spec = excluded.spec, provider = excluded.provider,
+      providers = excluded.providers, parallel = excluded.parallel, lane = null, lease_id = null, not_before = null,
+      reason = null, ended_at = null
+    where ticket.state in ('superseded', 'cancelled', 'skipped')`);
 }
 
 /** Takes pending or held tickets out of the queue. Their lanes are free: call `fillWindows` after. */
