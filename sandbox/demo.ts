@@ -12,7 +12,7 @@ import { createProgress } from './demo/progress.ts';
 import { showCheckRun } from './demo/show.ts';
 import { type Stage, setStage } from './demo/stage.ts';
 import { openSample } from './demo/tea-shop.ts';
-import { verdictOn } from './demo/verdict.ts';
+import { published, verdictOn } from './demo/verdict.ts';
 
 const usage = 'usage: npm run demo -- [--repo PATH --base REF --head REF] [--serve]';
 
@@ -76,7 +76,7 @@ async function work(): Promise<boolean> {
   let sha = pull.head.sha;
   await progress.step('pending', 'Wait for the gate on the head', () => verdictOn(on, pull, sha, 'present'));
   await progress.step('review', 'Let runners review every file', () => verdictOn(on, pull, sha, 'concluded'));
-  await on.gh.idle();
+  await published(on);
   await show(on, sha, pull.repository);
   if (opened.fix !== null) {
     const { fix } = opened;
@@ -84,7 +84,7 @@ async function work(): Promise<boolean> {
     await progress.step('again', 'Review what changed, and only that', () =>
       verdictOn(on, pull, sha, 'concluded'),
     );
-    await on.gh.idle();
+    await published(on);
     await show(on, sha, pull.repository);
   }
   const outcome: Outcome = await progress.step('verify', 'Verify the ledger from its first row', () =>

@@ -1,5 +1,5 @@
 /** The stage of the demo: a local GitHub, a scripted model and the server, all on free ports of this machine. */
-import { rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RunningServer } from '../../app/server.ts';
 import { startServer } from '../../app/server.ts';
@@ -35,9 +35,9 @@ const inherit = (names: readonly string[]) =>
     names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
   );
 
-/** Starts all of it; data lies in `folder`, which is emptied first. */
+/** Starts all of it; data lies in a folder of its own below `folder`, so that two demos never meet, and goes with `close`. */
 export async function setStage(folder: string): Promise<Stage> {
-  await rm(join(folder, 'data'), { recursive: true, force: true });
+  const data = await mkdtemp(join(folder, 'data-'));
   const gh = await startGitHub();
   const model = await startScriptedModel(rules);
   const owner = gh.createUser('tea-shop');
@@ -45,7 +45,7 @@ export async function setStage(folder: string): Promise<Stage> {
   const app = gh.createApp({ slug: 'countersign' });
   const server = await startServer({
     databaseUrl: null,
-    dataDir: join(folder, 'data'),
+    dataDir: data,
     keys: null,
     inherit,
     logLevel: 'warn',
@@ -72,6 +72,7 @@ export async function setStage(folder: string): Promise<Stage> {
       await server.close();
       await model.close();
       await gh.close();
+      await rm(data, { recursive: true, force: true });
     },
   };
 }

@@ -23,3 +23,14 @@ export async function verdictOn(
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }
+
+/** Resolves when the server has no job left to do: everything that it will publish by now is published. */
+export async function published({ server }: Pick<Stage, 'server'>): Promise<void> {
+  for (let quiet = 0; quiet < 3; ) {
+    const { rows } = await server.deps.database.pool.query<{ n: string }>(
+      'select count(*) as n from graphile_worker.jobs where run_at <= now() or locked_at is not null',
+    );
+    quiet = rows[0]?.n === '0' ? quiet + 1 : 0;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
