@@ -12,6 +12,7 @@ import { combine } from './combine.ts';
 import type { Inputs } from './inputs.ts';
 import { readContent, submoduleContent } from './objects/content.ts';
 import type { ChangedFile } from './objects/diff.ts';
+import { type Neighbour, readNeighbours } from './objects/neighbours.ts';
 import { changedAt, type Objects } from './objects/store.ts';
 import { reviewByCommand, takesFile } from './reviewers/command.ts';
 import type { ReviewOutcome, ReviewText, Unavailable } from './reviewers/reviewer.ts';
@@ -84,8 +85,15 @@ export async function reviewTicket(
     if ('end' in text) return unavailable(text.end, text.detail);
     const config = await readConfig(deps.objects, ticket, signal);
 
-    step = 'reviewers';
+    const forModel = reviewers.some((spec) => spec.uses !== 'command');
     const others = [...change.files.values()].filter((file) => file !== changedAt(change, ticket.path));
+    // context that cannot be read is left out: the file under review is what counts
+    const neighbours =
+      forModel && ticket.level !== 'L1'
+        ? await readNeighbours(deps.objects, ticket, others, signal).catch(() => [])
+        : [];
+
+    step = 'reviewers';
     const outcomes = await Promise.all(
       reviewers.map(async (spec, i): Promise<ReviewOutcome> => {
         const own = join(dir, String(i));
@@ -95,6 +103,7 @@ export async function reviewTicket(
           spec,
           review: text,
           others,
+          neighbours,
           config,
           dir: own,
           path: deps.inputs.path,
@@ -133,7 +142,7 @@ export async function reviewTicket(
           ...session,
           detail: session.detail === null ? null : cleanDetail(deps.inputs, session.detail),
         })),
-        brief_sha256: briefDigest(ticket, others),
+        brief_sha256: briefDigest(ticket, others, neighbours),
         ms: elapsed(),
       },
     };
@@ -211,7 +220,17 @@ async function readConfig(
   return new Map([...blobs].map(([oid, blob]) => [oid, blob.bytes ?? Buffer.alloc(0)]));
 }
 
-function briefDigest(ticket: LeasedTicket, others: readonly ChangedFile[]): string {
-  const shown = [ticket.block.title, ticket.block.brief, ticket.earlier, others.map((o) => [o.path, o.blob])];
+function briefDigest(
+  ticket: LeasedTicket,
+  others: readonly ChangedFile[],
+  neighbours: readonly Neighbour[],
+): string {
+  const shown = [
+    ticket.block.title,
+    ticket.block.brief,
+    ticket.earlier,
+    others.map((o) => [o.path, o.blob]),
+    neighbours,
+  ];
   return createHash('sha256').update(JSON.stringify(shown)).digest('hex');
 }

@@ -68,7 +68,7 @@ async function reviewByOne(task: ReviewTask, spec: ReviewerSpec, purpose: Purpos
   const lenses = spec.lenses ?? (task.ticket.lenses.length > 0 ? task.ticket.lenses : DEFAULT_LENSES);
   let note: string | null = null;
   for (const asked of [purpose, 'repair'] as const) {
-    const prompt = buildPrompt(task.ticket, task.review, task.others, lenses, note);
+    const prompt = buildPrompt(task.ticket, task, lenses, note);
     const admission = await task.sessions.admit({
       reviewer: spec.name,
       purpose: asked,

@@ -7,7 +7,7 @@ import { linesOf } from '../../app/domain/finding.ts';
 import { showPath } from '../../app/domain/path.ts';
 import type { LeasedTicket } from '../../app/protocol/runner.ts';
 import type { ChangedFile } from '../objects/diff.ts';
-import type { ReviewText } from './reviewer.ts';
+import type { ReviewTask } from './reviewer.ts';
 
 /** A prompt in its two parts. */
 export type Prompt = Readonly<{ system: string; user: string }>;
@@ -15,11 +15,13 @@ export type Prompt = Readonly<{ system: string; user: string }>;
 /** Files of the change that are listed beside the one under review. */
 const OTHERS_SHOWN = 200;
 
+/** What a prompt is built from beside the ticket. */
+export type PromptContext = Pick<ReviewTask, 'review' | 'others' | 'neighbours'>;
+
 /** Builds the prompt for a ticket; `note` says how a repair request differs, without echoing what came back. */
 export function buildPrompt(
   ticket: LeasedTicket,
-  review: ReviewText,
-  others: readonly ChangedFile[],
+  { review, others, neighbours }: PromptContext,
   lenses: readonly string[],
   note: string | null,
 ): Prompt {
@@ -44,6 +46,8 @@ export function buildPrompt(
   parts.push(data(`${review.side} lines, numbered`, numbered(review.text)));
   if (review.diff !== '') parts.push(data('changes, base and head line numbers', numberedDiff(review.diff)));
   if (others.length > 0) parts.push(data('other changed files', listOf(others)));
+  for (const { path: other, hunks } of neighbours)
+    parts.push(data(`hunks of another changed file, for context`, `${showPath(other)}\n${hunks}`));
   if (ticket.earlier.length > 0)
     parts.push(
       data(

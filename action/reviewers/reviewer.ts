@@ -3,6 +3,7 @@ import type * as z from 'zod';
 import type { severitySchema, ticketEndSchema } from '../../app/domain/ledger/row-kinds.ts';
 import type { LeasedTicket, ReviewerSpec } from '../../app/protocol/runner.ts';
 import type { ChangedFile } from '../objects/diff.ts';
+import type { Neighbour } from '../objects/neighbours.ts';
 
 /** A severity, worst first (REV-6). */
 export type Severity = z.infer<typeof severitySchema>;
@@ -70,6 +71,8 @@ export type ReviewTask = Readonly<{
   review: ReviewText;
   /** The other files of the change, for the prompt's list. */
   others: readonly ChangedFile[];
+  /** Hunks of the nearest of them, for models. */
+  neighbours: readonly Neighbour[];
   /** Blobs of the config files that a command names, from the base commit. */
   config: ReadonlyMap<string, Buffer>;
   /** An empty folder of this reviewer's own. */

@@ -161,6 +161,17 @@ describe('a model that answers', () => {
     });
   });
 
+  test('REV-2: the hunks of the nearest other files are data of the prompt, at L1 their names alone', async () => {
+    reply = (one) => ({ content: answer(one, []) });
+    await review({}, {}, 'inject.ts');
+    expect(requests[0]?.text).toContain('hunks of another changed file');
+    expect(requests[0]?.text).toContain('-export const b = 2;\\n+export const b = eval(input);');
+    expect(requests[0]?.text).toContain('other.ts\\n+x');
+    await review({ level: 'L1', round: 1 }, {}, 'inject.ts');
+    expect(requests[1]?.text).not.toContain('hunks of another changed file');
+    expect(requests[1]?.text).toContain('changed a.ts');
+  });
+
   test('REV-4: a quote elsewhere corrects the lines; a quote that is nowhere is ungrounded', async () => {
     reply = (one) => ({
       content: answer(one, [
