@@ -5,14 +5,17 @@ import { makeRepository, startAction } from './harness.ts';
 import { makeTicket, startProtocolServer } from './server.ts';
 
 /** Each provider's own wire format, answered with the same review; the request decides nothing but its nonce. */
-const formats: Record<string, (text: string) => unknown> = {
-  '/messages': (text) => ({
+const formats: Record<string, (text: string, tools: boolean) => unknown> = {
+  // older models of this provider answer structured output as the input of a tool
+  '/messages': (text, tools) => ({
     id: 'm1',
     type: 'message',
     role: 'assistant',
     model: 'm',
-    content: [{ type: 'text', text }],
-    stop_reason: 'end_turn',
+    content: [
+      tools ? { type: 'tool_use', id: 't1', name: 'json', input: JSON.parse(text) } : { type: 'text', text },
+    ],
+    stop_reason: tools ? 'tool_use' : 'end_turn',
     stop_sequence: null,
     usage: { input_tokens: 11, output_tokens: 7 },
   }),
@@ -76,7 +79,9 @@ beforeAll(async () => {
         clauses: [],
       });
       response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(formats[path.replace('/v1', '')]?.(text) ?? {}));
+      response.end(
+        JSON.stringify(formats[path.replace('/v1', '')]?.(text, body.includes('"tool_choice"')) ?? {}),
+      );
     });
   });
   await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve));
@@ -91,6 +96,7 @@ test('REV-1: anthropic, openai and xai are asked in their own form, with their u
   const server = await startProtocolServer();
   const providers = [
     { uses: 'anthropic', model: 'claude-sonnet-4-5', path: '/v1/messages', key: 'key-of-anthropic' },
+    { uses: 'anthropic', model: 'claude-3-haiku-20240307', path: '/v1/messages', key: 'key-of-anthropic' },
     { uses: 'openai', model: 'gpt-5', path: '/v1/responses', key: 'Bearer key-of-openai' },
     { uses: 'xai', model: 'grok-4', path: '/v1/chat/completions', key: 'Bearer key-of-xai' },
   ] as const;
@@ -118,7 +124,7 @@ test('REV-1: anthropic, openai and xai are asked in their own form, with their u
       findings: [{ severity: 'critical', grounded: true, reviewer: uses }],
       sessions: [{ end: 'complete', model, tokens_in: 11, tokens_out: 7 }],
     });
-    const asked = seen.find((one) => one.path === path);
+    const asked = seen.find((one) => one.path === path && one.body.includes(model));
     expect(asked?.key).toBe(key);
     expect(asked?.body).toContain('cannot_review');
   }
