@@ -175,6 +175,8 @@ const LENGTH_AT = BLOCK + MAC_PREFIX.length;
 let padOf: RunMac | undefined;
 let lengthIn = -1;
 let bodyAt = LENGTH_AT;
+/** The beginnings of the scratch space by length: making one a row costs as much as comparing one. */
+const views: Buffer[] = [];
 
 /**
  * HMAC-SHA256 of one run's rows over DSSE's encoding, made of two one-shot hashes over scratch space:
@@ -202,7 +204,9 @@ class RunMac {
       lengthIn = body.length;
     }
     scratch.set(body, bodyAt);
-    this.#outer.write(digest('sha256', scratch.subarray(0, bodyAt + body.length), 'binary'), BLOCK, 'latin1');
+    const end = bodyAt + body.length;
+    views[end] ??= scratch.subarray(0, end);
+    this.#outer.write(digest('sha256', views[end] ?? scratch, 'binary'), BLOCK, 'latin1');
     return digest('sha256', this.#outer, 'binary');
   }
 }
