@@ -1,5 +1,6 @@
 /** Several reviewers' outcomes as one ticket's result: the worst verdict counts, an unavailable reviewer is never outvoted (REV-9). */
 import { fingerprint, ground, groundingText } from '../app/domain/finding.ts';
+import { LIMITS } from '../app/domain/limits.ts';
 import { redactor } from '../app/domain/redact.ts';
 import type { LeasedTicket, SubmittedFinding, TicketResult } from '../app/protocol/runner.ts';
 import type { RawFinding, ReviewOutcome, ReviewText } from './reviewers/reviewer.ts';
@@ -12,7 +13,11 @@ type Combined = Pick<
 const severities = ['critical', 'high', 'medium', 'low', 'info'] as const;
 const MOST_FINDINGS = 200;
 const MOST_UNPLACED = 50;
-const MOST_ANSWERS = 200;
+const MOST_ANSWERS = 100;
+/** Longest text of what is said beside the findings. */
+const MOST_SAID = 300;
+/** The findings' share of what the server takes in one submit; the rest of a result fits in what is left. */
+const FINDINGS_BYTES = Math.floor(LIMITS.submitBytes.default * 0.6);
 /** Each finding is looked for in the whole file: of a flood only the worst are. */
 const MOST_CONSIDERED = 400;
 
@@ -33,10 +38,15 @@ export function combine(
   const known = new Set(ticket.earlier.map((earlier) => earlier.finding));
   for (const outcome of outcomes) {
     if (outcome.kind !== 'reviewed') continue;
-    unplaced.push(...outcome.unplaced.map((said) => cut(clean(said), 1000)));
+    unplaced.push(...outcome.unplaced.map((said) => cut(clean(said), MOST_SAID)));
     for (const { finding, proposal, reason } of outcome.answers)
       if (known.has(finding) && answers.length < MOST_ANSWERS)
-        answers.push({ finding, proposal, reason: cut(clean(reason), 1000), reviewer: outcome.reviewer });
+        answers.push({
+          finding,
+          proposal,
+          reason: cut(clean(reason), MOST_SAID),
+          reviewer: outcome.reviewer,
+        });
     const worst = [...outcome.findings].sort((a, b) => rank(a) - rank(b)).slice(0, MOST_CONSIDERED);
     if (worst.length < outcome.findings.length)
       unplaced.push(
@@ -50,7 +60,8 @@ export function combine(
     }
   }
   const all = [...byPrint.values()].sort((a, b) => rank(a) - rank(b) || a.start_line - b.start_line);
-  const over = all.length - MOST_FINDINGS;
+  const carriable = carried(all);
+  const over = all.length - carriable.length;
   if (over > 0) unplaced.unshift(`${over} more findings than one result can carry were left out`);
   if (unplaced.length > MOST_UNPLACED)
     unplaced.splice(
@@ -72,7 +83,7 @@ export function combine(
     retry_after_ms: missing?.retryAfterMs ?? null,
     verdict: missing === undefined ? verdict : null,
     partial: unplaced.length > 0,
-    findings: all.slice(0, MOST_FINDINGS),
+    findings: carriable,
     unplaced,
     ...(answers.length === 0 ? {} : { answers }),
   };
@@ -80,6 +91,18 @@ export function combine(
 
 function rank(finding: Pick<SubmittedFinding, 'severity'>): number {
   return severities.indexOf(finding.severity);
+}
+
+/** The worst findings that one submit can carry. */
+function carried(all: readonly SubmittedFinding[]): SubmittedFinding[] {
+  let left = FINDINGS_BYTES;
+  const kept: SubmittedFinding[] = [];
+  for (const one of all.slice(0, MOST_FINDINGS)) {
+    left -= Buffer.byteLength(JSON.stringify(one), 'utf8');
+    if (left < 0) break;
+    kept.push(one);
+  }
+  return kept;
 }
 
 function cut(text: string, max: number): string {

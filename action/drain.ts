@@ -58,7 +58,7 @@ async function leaseAll(deps: WorkDeps, active: Set<Promise<void>>): Promise<Dra
       if (!answer.ok) {
         if (answer.status !== 429)
           return { kind: 'failed', message: `Leasing refused: ${answer.code}: ${answer.message}` };
-        await sleep(answer.retryAfterMs ?? 1000, signal);
+        await sleep(Math.min(answer.retryAfterMs ?? 1000, 60_000), signal);
         continue;
       }
       done = answer.value.done;

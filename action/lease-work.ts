@@ -142,7 +142,7 @@ function startHeart(deps: WorkDeps, lease: Lease, admitted: () => boolean, end: 
       busy = false;
     }
   };
-  const timer = setInterval(() => void beat(), Math.max(50, lease.heartbeat_ms));
+  const timer = setInterval(() => void beat(), Math.min(Math.max(50, lease.heartbeat_ms), 60_000));
   return {
     stop() {
       stopped = true;

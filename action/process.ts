@@ -22,6 +22,8 @@ export type Exit = Readonly<{
 
 const KILL_AFTER_MS = 2000;
 const STDERR_KEPT = 8000;
+/** A longer timer would fire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Runs `argv` and never throws; `timeoutMs` counts from the start. */
 export function runProgram(options: {
@@ -61,10 +63,13 @@ export function runProgram(options: {
       kill('SIGTERM');
       killTimer = setTimeout(() => kill('SIGKILL'), KILL_AFTER_MS);
     };
-    const timer = setTimeout(() => {
-      timedOut = true;
-      end();
-    }, options.timeoutMs);
+    const timer = setTimeout(
+      () => {
+        timedOut = true;
+        end();
+      },
+      Math.min(options.timeoutMs, LONGEST_TIMER_MS),
+    );
     if (options.signal.aborted) end();
     options.signal.addEventListener('abort', end, { once: true });
     child.on('error', (error: NodeJS.ErrnoException) => {

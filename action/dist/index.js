@@ -1,2 +1,2 @@
 process.stdout.write(`Countersign runner: starting
-`);var{start:t}=await import("./chunks/start-AY7PZW5S.js");process.exitCode=await t(process);
+`);var{start:t}=await import("./chunks/start-WCJP4HI6.js");process.exitCode=await t(process);

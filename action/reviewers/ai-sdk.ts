@@ -143,7 +143,7 @@ async function ask(
   lenses: readonly string[],
 ): Promise<Call> {
   const form = `${spec.uses} ${spec.base_url ?? ''} ${spec.model}`;
-  const timeout = AbortSignal.timeout(Math.max(1, task.ticket.timeout_ms));
+  const timeout = AbortSignal.timeout(Math.min(Math.max(1, task.ticket.timeout_ms), 2 ** 31 - 1));
   const signal = AbortSignal.any([timeout, task.signal]);
   const attempt = () => callOnce(task.ticket, spec, key, prompt, lenses, !plainForm.has(form), signal);
   let call = await attempt();

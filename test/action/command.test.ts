@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { LIMITS } from '../../app/domain/limits.ts';
 import type { LeasedTicket, ReviewerSpec, TicketResult } from '../../app/protocol/runner.ts';
 import { makeRepository, startAction } from './harness.ts';
 import { makeTicket, type ProtocolServer, startProtocolServer } from './server.ts';
@@ -393,6 +394,18 @@ test('REV-4: a flood of findings carries the worst, says how many were left out,
   expect(result?.findings).toHaveLength(200);
   expect(result?.findings[0]).toMatchObject({ severity: 'critical', title: 't4999' });
   expect(result?.unplaced.join()).toContain('4600 more findings of script');
+});
+
+test('OPS-10: a result of long texts stays under what the server takes in one submit', async () => {
+  const long = script(
+    `const f = (i) => ({start_line: 1, severity: 'low', title: 't' + i, body: '\\u0001'.repeat(8000)}); say({version: 1, count: 200, findings: Array.from({length: 200}, (_, i) => f(i))})`,
+  );
+  const [result] = await review([['ok.ts', long]]);
+  expect(result?.findings.length).toBeGreaterThan(5);
+  expect(result?.unplaced.join()).toMatch(/\d+ more findings than one result can carry/);
+  expect(Buffer.byteLength(JSON.stringify(server.of('submit')[0]?.body))).toBeLessThan(
+    LIMITS.submitBytes.default,
+  );
 });
 
 describe('foreign text', () => {
