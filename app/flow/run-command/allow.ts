@@ -1,7 +1,7 @@
 /**
  * `/allow [SHA|author]` (RUN-10): consent to spend, bound to a head the person saw or named.
  *
- * Reads: verified rows, check runs. Writes: rows `human.acted run.allowed`, the run. Queues: sync-run, decide-gate.
+ * Reads: verified rows, check runs. Writes: rows `human.acted run.allowed`, the run. Queues: sync-run, cut-tickets, decide-gate.
  * May fail with: `conflict` (another head than the present one, or none that was shown).
  */
 import { listPublished } from '../../../db/store/command.ts';
@@ -53,6 +53,8 @@ export async function allow(given: Given, command: Extract<Command, { name: 'all
   unit.append('run.allowed', { block: null, actor, cause, data: { rule: 'person', scope, head } });
   await updateRun(unit.tx, unit.run.id, { allowedRule: 'person', allowedScope: scope, allowedHead: head });
   readAgain(given);
+  // the paths of a head that was read before have waited for nothing but this
+  unit.enqueue('cut-tickets', { run: unit.run.id }, { key: `cut-tickets:${unit.run.id}` });
   return doneReply(
     prefix,
     'allow',
