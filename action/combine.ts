@@ -35,18 +35,23 @@ export function combine(
   const byPrint = new Map<string, SubmittedFinding>();
   const unplaced: string[] = [];
   const answers: NonNullable<TicketResult['answers']> = [];
-  const known = new Set(ticket.earlier.map((earlier) => earlier.finding));
+  const earlier = new Map(ticket.earlier.map((one) => [one.finding, one]));
+  const isGone = (quote: string | undefined): boolean | null =>
+    quote === undefined ? null : !ground(file, { quote, startLine: 1, endLine: file.lines }).grounded;
   for (const outcome of outcomes) {
     if (outcome.kind !== 'reviewed') continue;
     unplaced.push(...outcome.unplaced.map((said) => cut(clean(said), MOST_SAID)));
-    for (const { finding, proposal, reason } of outcome.answers)
-      if (known.has(finding) && answers.length < MOST_ANSWERS)
+    for (const { finding, proposal, reason } of outcome.answers) {
+      const about = earlier.get(finding);
+      if (about !== undefined && answers.length < MOST_ANSWERS)
         answers.push({
           finding,
           proposal,
           reason: cut(clean(reason), MOST_SAID),
           reviewer: outcome.reviewer,
+          gone: isGone(about.quote),
         });
+    }
     const worst = [...outcome.findings].sort((a, b) => rank(a) - rank(b)).slice(0, MOST_CONSIDERED);
     if (worst.length < outcome.findings.length)
       unplaced.push(

@@ -1,2 +1,2 @@
 process.stdout.write(`Countersign runner: starting
-`);var{start:t}=await import("./chunks/start-WCJP4HI6.js");process.exitCode=await t(process);
+`);var{start:t}=await import("./chunks/start-EU6IVSTO.js");process.exitCode=await t(process);

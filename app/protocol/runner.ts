@@ -111,6 +111,8 @@ export const leasedTicket = z.strictObject({
         body: text(4000),
         start_line: z.int(),
         answer: text(4000).nullable(),
+        /** Its quote, so that the runner can tell whether the anchored code still stands (RND-1). */
+        quote: text(4000).optional(),
       }),
     )
     .max(100),
@@ -228,6 +230,8 @@ export const ticketResult = z.strictObject({
         proposal: z.enum(['fixed', 'persists', 'withdrawn']),
         reason: text(1000),
         reviewer: text(100),
+        /** Whether the quote is nowhere in the file any more; null where the ticket brought none. */
+        gone: z.boolean().nullable(),
       }),
     )
     .max(200)

@@ -237,10 +237,13 @@ test('RND-1: proposals about the findings that the ticket brought travel with th
       ],
     }),
   });
+  const said = { finding: 3, proposal: 'fixed', reason: 'The call is gone.', reviewer: 'model' };
   const result = await review({ earlier: [earlier] });
-  expect(result.answers).toEqual([
-    { finding: 3, proposal: 'fixed', reason: 'The call is gone.', reviewer: 'model' },
-  ]);
+  expect(result.answers).toEqual([{ ...said, gone: null }]);
+  const went = await review({ earlier: [{ ...earlier, quote: 'export const b = 2;' }], round: 1 });
+  expect(went.answers).toEqual([{ ...said, gone: true }]);
+  const stands = await review({ earlier: [{ ...earlier, quote: 'export  const a = 1;' }], round: 2 });
+  expect(stands.answers).toEqual([{ ...said, gone: false }]);
   expect(requests[0]?.text).toContain('F3 high line 2: Old fault');
   expect(requests[0]?.text).toContain('Answer of the author: It is meant so.');
 });
