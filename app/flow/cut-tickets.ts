@@ -263,7 +263,7 @@ function route(policy: Policy | null, wanted: Wanted): Routed {
     path: encodePath(file.path),
     from: file.fromPath === null ? null : encodePath(file.fromPath),
     kind: file.kind as Parameters<typeof routeFile>[1]['kind'],
-    lines: null,
+    lines: file.lines,
     level: wanted.level,
     guarded: file.ownership === 'guarded',
     deleted: file.status === 'D',

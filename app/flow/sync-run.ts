@@ -131,7 +131,7 @@ async function record(
     const plan = planHead(content, policy.policy, policy.hash, pull.body, stored, rows);
     const recorded = await recordHead(unit, append, state, truth, plan, policy.hash, stored);
     files = plan.files.length;
-    noteCounts(deps, run, truth);
+    if (await noteCounts(deps, unit, truth)) changed = true;
     const guarded = plan.files.some((file) => file.ownership === 'guarded');
     const allowances = consent === null ? state.allowances : [...state.allowances, consent];
     const standing = standingConsent(allowances, pull.head, guarded);
@@ -247,23 +247,22 @@ async function hold(deps: Deps, run: Run, error: Fault): Promise<void> {
   });
 }
 
-/** GIT-4: completeness is git's; a count that differs is a note for doctor. Pairs are two paths here, one file there. */
-function noteCounts(deps: Deps, run: Run, { pull, content }: Truth): void {
-  if (content === null) return;
-  const { commits, files, renames } = content.reading;
-  const counts = [files.length, files.length - renames.length];
-  if (!counts.includes(pull.changedFiles) || commits.length !== pull.commits) {
-    deps.log.warn(
-      {
-        run: run.id,
-        files: files.length,
-        told_files: pull.changedFiles,
-        commits: commits.length,
-        told_commits: pull.commits,
-      },
-      'sync-run.counts-differ',
-    );
+/** GIT-4: a path that GitHub names and git lacks holds the gate; a count that differs is a note for doctor. */
+async function noteCounts(deps: Deps, { run, tx }: RunUnit, { pull, content }: Truth): Promise<boolean> {
+  if (content === null) return false;
+  const { commits, files } = content.reading;
+  if (commits.length !== pull.commits || content.unseen.length > 0) {
+    const told = { told_files: pull.changedFiles, told_commits: pull.commits };
+    const found = { files: files.length, commits: commits.length, unseen: content.unseen.length };
+    deps.log.warn({ run: run.id, ...found, ...told }, 'sync-run.counts-differ');
   }
+  if (content.unseen.length === 0) return clearReason(tx, run.id, 'coverage_gap');
+  const detail = `GitHub names ${content.unseen.length} paths that git does not have: ${content.unseen.slice(0, 3).join(', ')}`;
+  return setReason(tx, run.id, {
+    code: 'coverage_gap',
+    dueAtMs: null,
+    detail: detail.replaceAll('\u0000', '').toWellFormed().slice(0, 200),
+  });
 }
 
 function differs(run: Run, patch: RunPatch): boolean {

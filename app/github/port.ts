@@ -94,6 +94,8 @@ export interface GitHub {
   getRepository(repo: RepositoryAddress): Promise<RepositoryInfo>;
   getPull(repo: RepositoryAddress, number: string): Promise<PullInfo>;
   listOpenPulls(repo: RepositoryAddress): Promise<PullInfo[]>;
+  /** Changed paths as GitHub lists them, old paths of renames too: at most 3,000 entries, only a hint (GIT-4). */
+  listPullPaths(repo: RepositoryAddress, number: string): Promise<string[]>;
   /** The merge base of two commits by GitHub's compare; null when there is none. */
   getMergeBase(repo: RepositoryAddress, base: string, head: string): Promise<string | null>;
   /** Head commit of a branch; null when it does not exist. */

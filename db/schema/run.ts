@@ -90,6 +90,8 @@ export const file = pgTable(
     level: text().$type<'L0' | 'L1' | 'L2' | 'L3'>().notNull(),
     asked: text(),
     reason: text(),
+    /** Lines of the head side; null unless a route of the policy asks for lines (ADM-3). */
+    lines: integer(),
     blockId: text('block_id').notNull(),
     ownership: text().$type<'owned' | 'guarded' | 'unowned_change' | 'overlap' | 'orphan'>().notNull(),
     key: text(),

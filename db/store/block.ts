@@ -1,5 +1,5 @@
 /** Blocks of a run: a projection of its rows (BLK-1…BLK-6). */
-import { and, asc, eq, sql } from 'drizzle-orm';
+import { asc, eq, sql } from 'drizzle-orm';
 import type { Reader, Tx } from '../client.ts';
 import { block } from '../schema/run.ts';
 
@@ -13,16 +13,6 @@ export async function listBlocks(tx: Reader, runId: string): Promise<StoredBlock
     .from(block)
     .where(eq(block.runId, runId))
     .orderBy(sql`${block.status} = 'dropped'`, asc(block.position), asc(block.id));
-}
-
-/** One block of a run, or null. */
-export async function findBlock(tx: Reader, runId: string, id: string): Promise<StoredBlock | null> {
-  const [found] = await tx
-    .select()
-    .from(block)
-    .where(and(eq(block.runId, runId), eq(block.id, id)))
-    .limit(1);
-  return found ?? null;
 }
 
 /** Adds or replaces blocks by id; `started_at` of a known block stays what it was (LSE-1 orders by it). */

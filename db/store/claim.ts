@@ -1,15 +1,10 @@
 /** Paths that blocks claimed (OWN-4…OWN-7): a projection of claim rows, which alone are authoritative (OWN-6). */
-import { and, asc, eq, sql } from 'drizzle-orm';
-import type { Reader, Tx } from '../client.ts';
+import { and, eq, sql } from 'drizzle-orm';
+import type { Tx } from '../client.ts';
 import { claim } from '../schema/run.ts';
 
 /** A claim as stored; `path` is bytes. */
 export type StoredClaim = typeof claim.$inferSelect;
-
-/** Claims of a run in order of path bytes. */
-export async function listClaims(tx: Reader, runId: string): Promise<StoredClaim[]> {
-  return tx.select().from(claim).where(eq(claim.runId, runId)).orderBy(asc(claim.path));
-}
 
 /** Adds claims; a path claimed by another block before changes hands (last row wins, OWN-6). */
 export async function putClaims(tx: Tx, claims: readonly StoredClaim[]): Promise<void> {

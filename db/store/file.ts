@@ -1,12 +1,10 @@
-/** Changed paths of a run's present head, and every level ever decided in it (BLK-6). */
+/** Changed paths of a run's present head: a projection of its decision rows (BLK-6). */
 import { and, asc, eq, sql } from 'drizzle-orm';
 import type { Reader, Tx } from '../client.ts';
-import { decision, file } from '../schema/run.ts';
+import { file } from '../schema/run.ts';
 
 /** A changed path as stored; `path` and `fromPath` are bytes. */
 export type StoredFile = typeof file.$inferSelect;
-/** A decided level as stored. */
-export type StoredDecision = typeof decision.$inferSelect;
 
 /** Files of the present head in order of path bytes. */
 export async function listFiles(tx: Reader, runId: string): Promise<StoredFile[]> {
@@ -39,6 +37,7 @@ export async function putFiles(tx: Tx, files: readonly StoredFile[]): Promise<vo
     level: f.level,
     asked: f.asked,
     reason: f.reason,
+    lines: f.lines,
     block_id: f.blockId,
     ownership: f.ownership,
     key: f.key,
@@ -46,14 +45,14 @@ export async function putFiles(tx: Tx, files: readonly StoredFile[]): Promise<vo
   // one parameter: 4,000 files of 15 columns would pass Postgres's 65,535 parameters
   await tx.execute(sql`
     insert into file (run_id, path, from_path, status, mode_base, mode_head, blob_base, blob_head, kind, level,
-                      asked, reason, block_id, ownership, key)
+                      asked, reason, lines, block_id, ownership, key)
     select run_id, path, from_path, status, mode_base, mode_head, blob_base, blob_head, kind, level,
-           asked, reason, block_id, ownership, key
+           asked, reason, lines, block_id, ownership, key
       from json_populate_recordset(null::file, ${JSON.stringify(rows)}::json)
     on conflict (run_id, path) do update set
       from_path = excluded.from_path, status = excluded.status, mode_base = excluded.mode_base,
       mode_head = excluded.mode_head, blob_base = excluded.blob_base, blob_head = excluded.blob_head,
-      kind = excluded.kind, level = excluded.level, asked = excluded.asked, reason = excluded.reason,
+      kind = excluded.kind, level = excluded.level, asked = excluded.asked, reason = excluded.reason, lines = excluded.lines,
       block_id = excluded.block_id, ownership = excluded.ownership, key = excluded.key`);
 }
 
@@ -65,35 +64,6 @@ export async function removeFiles(tx: Tx, runId: string, paths: readonly Buffer[
       (select decode(value, 'hex') from json_array_elements_text(${JSON.stringify(
         paths.map((p) => p.toString('hex')),
       )}::json) as value)`);
-}
-
-/** Levels decided in a run under one policy. */
-export async function listDecisions(tx: Reader, runId: string, policy: string): Promise<StoredDecision[]> {
-  return tx
-    .select()
-    .from(decision)
-    .where(and(eq(decision.runId, runId), eq(decision.policy, policy)));
-}
-
-/** Records levels; one that is there already stays as it was first decided (BLK-6). */
-export async function addDecisions(tx: Tx, decisions: readonly StoredDecision[]): Promise<void> {
-  if (decisions.length === 0) return;
-  const rows = decisions.map((d) => ({
-    run_id: d.runId,
-    path: hex(d.path),
-    content: d.content,
-    policy: d.policy,
-    level: d.level,
-    asked: d.asked,
-    reason: d.reason,
-    kind: d.kind,
-    seq: d.seq,
-  }));
-  await tx.execute(sql`
-    insert into decision (run_id, path, content, policy, level, asked, reason, kind, seq)
-    select run_id, path, content, policy, level, asked, reason, kind, seq
-      from json_populate_recordset(null::decision, ${JSON.stringify(rows)}::json)
-    on conflict do nothing`);
 }
 
 /** Postgres's text form of bytes. */

@@ -291,6 +291,7 @@ export function changedFile(runId: string, path: string, more: Partial<StoredFil
     level,
     asked: null,
     reason: null,
+    lines: null,
     blockId: 'block',
     ownership: 'owned',
     key: sha(`key ${path} ${level}`),

@@ -47,6 +47,8 @@ const compile = (text: string) =>
     nonegate: true,
     strictBrackets: true,
     windows: false,
+    // without dotAll a line feed in a name would slip past every `**`
+    flags: 's',
     maxLength: 65_536,
   });
 

@@ -5,7 +5,7 @@ import type { Run } from '../../../db/store/run.ts';
 import { blockSlug } from '../../domain/block/trailers.ts';
 import type { AttributesFile } from '../../domain/file-set/attributes.ts';
 import { entryFault } from '../../domain/ownership/entry.ts';
-import { encodePath, pathKey, type WirePath } from '../../domain/path.ts';
+import { decodePath, encodePath, pathKey, type WirePath } from '../../domain/path.ts';
 import { isGlob } from '../../domain/policy/pattern.ts';
 import { POLICY_PATH, type Policy, parsePolicy } from '../../domain/policy.ts';
 import { Fault } from '../../errors.ts';
@@ -38,6 +38,8 @@ export interface Content {
   readonly lines: ReadonlyMap<string, number>;
   /** Mode of what each exact `Owns` entry names at the head, else at the merge base, by text. */
   readonly entryModes: ReadonlyMap<string, string>;
+  /** Paths that GitHub names and git does not have, asked only where the counts differ (GIT-4). */
+  readonly unseen: readonly string[];
   /** Whether the earlier head is an ancestor of this one; null when there is none or git cannot tell. */
   readonly ancestor: boolean | null;
 }
@@ -97,6 +99,7 @@ export async function readTruth(source: Source, github: GitHub, run: Run, pull: 
       attributes: await readAttributes(source, reading),
       lines: await readLines(source, policy.policy, reading),
       entryModes: await readEntryModes(source, reading),
+      unseen: await unseenPaths(source, github, pull, reading),
       ancestor: await ancestorOf(source, run.head, reading),
     },
   };
@@ -185,6 +188,24 @@ async function readEntryModes(source: Source, reading: PullReading): Promise<Map
     }
   }
   return modes;
+}
+
+/** GIT-4: completeness is git's, GitHub's list is a hint. A rename is two paths here and one file there. */
+async function unseenPaths(
+  source: Source,
+  github: GitHub,
+  pull: PullInfo,
+  reading: PullReading,
+): Promise<string[]> {
+  const { files, renames } = reading;
+  if (pull.changedFiles >= files.length - renames.length && pull.changedFiles <= files.length) return [];
+  const told = await github.listPullPaths(source.repository, pull.number);
+  const seen = new Set(files.map((file) => decodePath(file.path).toString('utf8')));
+  const unseen = told.filter((path) => !seen.has(path));
+  if (unseen.length === 0) return [];
+  // the list may already be of a newer head, which the next sync reads
+  const now = await github.getPull(source.repository, pull.number);
+  return now.head === pull.head && now.baseRef === pull.baseRef ? unseen : [];
 }
 
 async function ancestorOf(

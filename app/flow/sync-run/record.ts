@@ -122,6 +122,7 @@ async function recordFiles(
       level: file.level,
       asked: file.asked ?? null,
       reason: file.reason ?? null,
+      lines: file.blob.head === null ? null : (truth.content?.lines.get(file.blob.head) ?? null),
       blockId: file.block,
       ownership: file.ownership,
       key: file.key,

@@ -10,6 +10,7 @@ import { workflows } from './installation/workflows.ts';
 import { commentShape, permissionShape, pullShape, repositoryShape } from './shapes.ts';
 
 const shaShape = z.object({ sha: z.string() });
+const pullFileShape = z.object({ filename: z.string(), previous_filename: z.string().nullish() });
 const created = z.object({ id: idSchema });
 const contentShape = z.union([
   z.object({ type: z.literal('file'), encoding: z.string(), content: z.string() }),
@@ -100,6 +101,16 @@ export function createInstallation(
       addresses.read(repo, async (at) => {
         const pulls = await client.list('GET /repos/{owner}/{repo}/pulls', { ...at, state: 'open' });
         return pulls.map((pull) => parse(pullShape, pull, 'pulls/list'));
+      }),
+
+    listPullPaths: (repo, number) =>
+      addresses.read(repo, async (at) => {
+        const route = 'GET /repos/{owner}/{repo}/pulls/{number}/files';
+        const files = await client.list(route, { ...at, number });
+        return files.flatMap((file) => {
+          const { filename, previous_filename: previous } = parse(pullFileShape, file, 'pulls/list-files');
+          return previous == null ? [filename] : [filename, previous];
+        });
       }),
 
     getMergeBase: (repo, base, head) =>
