@@ -62,32 +62,3 @@ function findProblem(value: unknown, at: string, depth: number): string | undefi
   }
   return undefined;
 }
-
-/** Bytes that the rest of a row takes beside one list: what `chunkBySize` leaves free. */
-const ENVELOPE = 4 * 1024;
-
-/**
- * Splits a list so that each part fits one row's body beside some other fields; the order is kept.
- * An item that no row can hold is `row_invalid`.
- */
-export function chunkBySize<T>(
-  items: readonly T[],
-  most = Number.POSITIVE_INFINITY,
-  room = BODY_LIMIT - ENVELOPE,
-): T[][] {
-  const parts: T[][] = [];
-  let part: T[] = [];
-  let size = 0;
-  for (const item of items) {
-    const bytes = canonicalBytes(item, room).length + 1;
-    if (part.length > 0 && (size + bytes > room || part.length >= most)) {
-      parts.push(part);
-      part = [];
-      size = 0;
-    }
-    part.push(item);
-    size += bytes;
-  }
-  if (part.length > 0) parts.push(part);
-  return parts;
-}

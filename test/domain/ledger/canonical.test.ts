@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BODY_LIMIT, canonicalBytes, chunkBySize } from '../../../app/domain/ledger/canonical.ts';
+import { BODY_LIMIT, canonicalBytes } from '../../../app/domain/ledger/canonical.ts';
 
 const key = fc.stringMatching(/^[a-z0-9_]{1,12}$/).filter((name) => name !== '__proto__');
 const text = fc
@@ -91,29 +91,5 @@ describe('canonicalBytes', () => {
     expect(() => canonicalBytes({ data: { list: [1, 'secret\u0000'] } })).toThrow(
       /^data\.list\[1\] holds a NUL/,
     );
-  });
-});
-
-describe('chunkBySize', () => {
-  test('keeps order and items, and every part fits a row', () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.integer({ min: 0, max: 900 }), { maxLength: 60 }),
-        fc.integer({ min: 1, max: 20 }),
-        (sizes, most) => {
-          const items = sizes.map((size, i) => `${i}-${'x'.repeat(size)}`);
-          const parts = chunkBySize(items, most, 2_000);
-          expect(parts.flat()).toEqual(items);
-          for (const part of parts) {
-            expect(part.length).toBeLessThanOrEqual(most);
-            expect(canonicalBytes(part).length).toBeLessThanOrEqual(2_001);
-          }
-        },
-      ),
-    );
-  });
-
-  test('an item that no row can hold is row_invalid', () => {
-    expect(() => chunkBySize(['x'.repeat(40_000)])).toThrow(expect.objectContaining({ code: 'row_invalid' }));
   });
 });
