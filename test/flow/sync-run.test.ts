@@ -457,8 +457,16 @@ describe('size', () => {
     const repo = await stage.repository({ 'both.txt': '1\n' });
     let head = await repo.tip();
     for (let i = 0; i < 8; i++)
-      head = await repo.commit({ branch: 'topic', message: `Own ${i}`, files: { [`own/${i}`]: 'x\n' } });
-    for (let i = 0; i < 12; i++) await repo.commit({ message: `Base ${i}`, files: { [`base/${i}`]: 'x\n' } });
+      head = await repo.commit({
+        branch: 'topic',
+        message: `Own ${i}`,
+        files: { [`own/${i}`]: `own ${i}\n` },
+      });
+    for (let i = 0; i < 12; i++)
+      await repo.commit({
+        message: `Base ${i}`,
+        files: { [`base/${i}`]: `${i} of base, quite another thing\n` },
+      });
     const main = await repo.tip();
     await repo.commit({
       branch: 'topic',
