@@ -108,12 +108,12 @@ export async function refill(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(`update ticket set state = 'pending', ended_at = null where state = 'ended'`);
     await client.query(
-      `select ticket_window(w.run_id, w.provider, w.parallel) from (select distinct run_id, provider, parallel from ticket where state = 'pending' and lane is null) w`,
+      `with back as (update ticket set state = 'pending', ended_at = null where state = 'ended' returning run_id, provider, parallel)
+       select ticket_window(w.run_id, w.provider, w.parallel) from (select distinct run_id, provider, parallel from back) w`,
     );
     await client.query('delete from lease');
-    await client.query('vacuum analyze ticket, lease, slot');
+    await client.query('vacuum ticket, lease, slot');
   } finally {
     await client.end();
   }

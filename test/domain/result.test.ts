@@ -1,0 +1,156 @@
+import { describe, expect, test } from 'vitest';
+import { fingerprint } from '../../app/domain/finding.ts';
+import { redactor } from '../../app/domain/redact.ts';
+import {
+  type CheckedResult,
+  checkResult,
+  clip,
+  foreignReviewer,
+  type ReportedFinding,
+  type ReportedResult,
+  readOtherContent,
+  resultDigest,
+  silencedFindings,
+} from '../../app/domain/result.ts';
+import type { TicketReviewer } from '../../app/domain/review.ts';
+import { plainSpec } from '../helpers/queue.ts';
+
+const spec = plainSpec('a.ts', 'command');
+const session = {
+  id: 's1',
+  reviewer: 'lint',
+  provider: null,
+  model: null,
+  end: 'complete' as const,
+  detail: null,
+  tokens_in: 0,
+  tokens_out: 0,
+  cost_micro: 0,
+  ms: 1,
+};
+const result = (more: Partial<ReportedResult> = {}): ReportedResult => ({
+  end: 'reviewed',
+  detail: null,
+  blobs: spec.blob,
+  verdict: 'approve',
+  partial: false,
+  sessions: [session],
+  findings: [],
+  unplaced: [],
+  ...more,
+});
+const finding = (more: Partial<ReportedFinding> = {}): ReportedFinding => {
+  const base = { title: 'Hole', quote: 'x = 1', lens: 'security', ...more };
+  return {
+    side: 'head',
+    start_line: 4,
+    end_line: 4,
+    severity: 'high',
+    body: 'b',
+    suggestion: null,
+    grounded: true,
+    reviewer: 'lint',
+    fingerprint: fingerprint({
+      path: 'a.ts',
+      lens: base.lens,
+      title: base.title,
+      quote: base.quote,
+      ordinal: 0,
+    }),
+    ...base,
+  };
+};
+const check = (value: ReportedResult, of = spec, admitted: string[] = []) =>
+  checkResult(of, 'a.ts', value, new Set(admitted), redactor());
+
+describe('what a result may say', () => {
+  test('REV-10: a reviewer without a complete session is no approval; a fallback’s counts', () => {
+    expect(check(result({ sessions: [] }))).toMatchObject({ end: 'worker_error', verdict: null });
+    expect(check(result({ sessions: [{ ...session, end: 'failed' }] }))).toMatchObject({
+      end: 'worker_error',
+    });
+    const model: TicketReviewer = { name: 'model', uses: 'openai', fallbacks: ['other'] };
+    const other: TicketReviewer = { name: 'other', uses: 'xai' };
+    const of = { ...spec, reviewers: [model], fallbacks: [other] };
+    const by = (reviewer: string) => result({ sessions: [{ ...session, id: 'm1', reviewer }] });
+    expect(check(by('model'), of)).toMatchObject({ end: 'worker_error' });
+    expect(check(by('model'), of, ['m1'])).toMatchObject({ end: 'reviewed', verdict: 'approve' });
+    expect(check(by('other'), of, ['m1'])).toMatchObject({ end: 'reviewed' });
+  });
+
+  test('REV-3: a review without a verdict is bad_output; findings never approve; what has no place makes it partial', () => {
+    expect(check(result({ verdict: null }))).toMatchObject({ end: 'bad_output', verdict: null });
+    expect(check(result({ findings: [finding()] }))).toMatchObject({ verdict: 'findings' });
+    expect(check(result({ unplaced: ['somewhere'] }))).toMatchObject({ partial: true });
+  });
+
+  test('REV-5, REV-8: fingerprints are made anew over redacted text; the ordinal of equal quotes stays', () => {
+    const forged = check(result({ findings: [finding({ fingerprint: '0'.repeat(64) })] }));
+    expect(forged.findings[0]?.fingerprint).toBe(finding().fingerprint);
+    const second = fingerprint({ path: 'a.ts', lens: 'security', title: 'Hole', quote: 'x = 1', ordinal: 1 });
+    const both = check(result({ findings: [finding(), finding({ fingerprint: second })] }));
+    expect(both.findings.map((one) => one.fingerprint)).toEqual([finding().fingerprint, second]);
+    const token = `ghp_${'a1B2'.repeat(9)}`;
+    const leaked = check(result({ findings: [finding({ body: `see ${token}`, quote: `k="${token}"` })] }));
+    expect(JSON.stringify(leaked)).not.toContain(token);
+  });
+
+  test('LED-2: a lone surrogate or a NUL never wedges a run; one finding a fingerprint, the worst severity stands', () => {
+    const odd = check(result({ findings: [finding({ body: 'a\ud800b\u0000c' })], detail: '\udc00\u0000' }));
+    expect(odd.findings[0]?.body.isWellFormed()).toBe(true);
+    expect(odd.findings[0]?.body).not.toContain('\u0000');
+    expect(odd.detail?.isWellFormed()).toBe(true);
+    const twice = check(
+      result({ findings: [finding({ severity: 'low' }), finding({ severity: 'critical' })] }),
+    );
+    expect(twice.findings).toMatchObject([{ severity: 'critical' }]);
+    expect(clip('é'.repeat(10), 5)).toBe('éé');
+  });
+
+  test('AUT-3: other blobs are other content; an end without a review may have read nothing', () => {
+    expect(readOtherContent(spec, result())).toBe(false);
+    expect(readOtherContent(spec, result({ blobs: { base: null, head: null } }))).toBe(true);
+    expect(readOtherContent(spec, result({ end: 'timeout', blobs: { base: null, head: null } }))).toBe(false);
+    expect(
+      readOtherContent(spec, result({ end: 'timeout', blobs: { base: null, head: 'e'.repeat(40) } })),
+    ).toBe(true);
+    expect(foreignReviewer(spec, result())).toBeNull();
+    expect(foreignReviewer(spec, result({ findings: [finding({ reviewer: 'me' })] }))).toBe('me');
+  });
+
+  test('LSE-4: the digest of a result does not hang on the order of its keys', () => {
+    expect(resultDigest({ a: 1, b: { c: 2, d: 3 } })).toBe(resultDigest({ b: { d: 3, c: 2 }, a: 1 }));
+    expect(resultDigest({ a: 1 })).not.toBe(resultDigest({ a: 2 }));
+  });
+
+  test('RND-1: silence of a command ends a finding only on new content, from the same entry, when it completed', () => {
+    const done: CheckedResult = check(result());
+    const entry = spec.reviewers[0];
+    const open = {
+      number: 1,
+      fingerprint: 'f',
+      reviewer: 'lint',
+      command: true,
+      side: 'head' as const,
+      blob: 'e'.repeat(40),
+      entry,
+    };
+    expect(silencedFindings(spec, done, [open])).toEqual([1]);
+    expect(silencedFindings(spec, done, [{ ...open, blob: spec.blob.head }])).toEqual([]);
+    expect(silencedFindings(spec, done, [{ ...open, command: false }])).toEqual([]);
+    expect(silencedFindings(spec, done, [{ ...open, entry: undefined }])).toEqual([]);
+    expect(silencedFindings(spec, { ...done, partial: true }, [open])).toEqual([]);
+    expect(silencedFindings(spec, { ...done, end: 'timeout' }, [open])).toEqual([]);
+    const stricter = entry?.command && {
+      ...entry,
+      command: { ...entry.command, run: ['lint', '--all', '{path}'] },
+    };
+    expect(silencedFindings(spec, done, [{ ...open, entry: stricter || undefined }])).toEqual([]);
+    // the blob of a config file is content of the base, not of the policy
+    const moved = entry?.command && {
+      ...entry,
+      command: { ...entry.command, config: [] },
+    };
+    expect(silencedFindings(spec, done, [{ ...open, entry: moved || undefined }])).toEqual([1]);
+  });
+});
