@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build, type Plugin } from 'esbuild';
+import { type BuildOptions, build, type Plugin } from 'esbuild';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const out = path.join(root, 'action/dist');
@@ -30,35 +30,48 @@ const englishOnly: Plugin = {
   },
 };
 
+/** The first file finds the rest by this name, in the folder of the chunks. */
+const startBeside: Plugin = {
+  name: 'start-beside',
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\/start\.ts$/ }, () => ({ path: './chunks/start.js', external: true }));
+  },
+};
+
 await rm(out, { recursive: true, force: true });
-await mkdir(out, { recursive: true });
-const result = await build({
+await mkdir(path.join(out, 'chunks'), { recursive: true });
+const shared: BuildOptions = {
   absWorkingDir: root,
-  entryPoints: { index: 'action/main.ts' },
-  outdir: 'action/dist',
-  entryNames: '[name]',
-  chunkNames: 'chunks/[name]-[hash]',
   bundle: true,
-  splitting: true,
-  format: 'esm',
   platform: 'node',
   target: 'node20',
   minify: true,
-  keepNames: false,
   legalComments: 'none',
+  logLevel: 'warning',
+};
+await build({
+  ...shared,
+  entryPoints: { index: 'action/main.ts' },
+  outdir: 'action/dist',
+  format: 'cjs',
+  plugins: [startBeside],
+});
+const result = await build({
+  ...shared,
+  entryPoints: { start: 'action/start.ts' },
+  outdir: 'action/dist/chunks',
+  entryNames: '[name]',
+  chunkNames: '[name]-[hash]',
+  splitting: true,
+  format: 'esm',
   metafile: true,
   banner: { js: banner },
-  logLevel: 'warning',
   plugins: [englishOnly],
 });
-await stripBanner(path.join(out, 'index.js'));
+// the package around says `module`: the first file is not one, the chunks are
+await writeFile(path.join(out, 'package.json'), '{ "type": "commonjs" }\n');
+await writeFile(path.join(out, 'chunks/package.json'), '{ "type": "module" }\n');
 await writeFile(path.join(out, 'LICENSES.txt'), await notices(Object.keys(result.metafile.inputs)));
-
-/** The first file needs no require, and its start-up is what every job pays. */
-async function stripBanner(file: string): Promise<void> {
-  const code = await readFile(file, 'utf8');
-  await writeFile(file, code.replace(banner, '').trimStart());
-}
 
 /** The licence texts of every package whose code is in the bundle, by name. */
 async function notices(inputs: readonly string[]): Promise<string> {

@@ -4,5 +4,9 @@
  */
 process.stdout.write('Countersign runner: starting\n');
 
-const { start } = await import('./start.ts');
-process.exitCode = await start(process);
+// no await at the top: the built first file is CommonJS, which starts some ms sooner than a module
+void import('./start.ts')
+  .then(({ start }) => start(process))
+  .then((code) => {
+    process.exitCode = code;
+  });

@@ -1,2 +1,2 @@
-process.stdout.write(`Countersign runner: starting
-`);var{start:t}=await import("./chunks/start-EU6IVSTO.js");process.exitCode=await t(process);
+"use strict";var i=Object.create;var o=Object.defineProperty;var p=Object.getOwnPropertyDescriptor;var c=Object.getOwnPropertyNames;var d=Object.getPrototypeOf,u=Object.prototype.hasOwnProperty;var g=(e,t,r,n)=>{if(t&&typeof t=="object"||typeof t=="function")for(let s of c(t))!u.call(e,s)&&s!==r&&o(e,s,{get:()=>t[s],enumerable:!(n=p(t,s))||n.enumerable});return e};var h=(e,t,r)=>(r=e!=null?i(d(e)):{},g(t||!e||!e.__esModule?o(r,"default",{value:e,enumerable:!0}):r,e));process.stdout.write(`Countersign runner: starting
+`);import("./chunks/start.js").then(({start:e})=>e(process)).then(e=>{process.exitCode=e});
