@@ -273,6 +273,23 @@ describe('heads', () => {
     ).toBe(0);
   });
 
+  it('GIT-3: a history of its own is no_merge_base, and a push heals it', async () => {
+    const repo = await stage.repository({ a: '1\n' });
+    const first = await repo.commit({ branch: 'topic', message: 'One', files: { a: '2\n' } });
+    const pull = await repo.openPull({ head: 'topic' });
+    const run = await stage.open(pull);
+    await stage.sync(run);
+    await pull.forcePush({ message: 'Unrelated', files: { z: '1\n' }, parents: [] });
+    expect(await stage.sync(run)).toEqual({ kind: 'held', reason: 'no_merge_base' });
+    const reasons = () =>
+      stage.database.database.pool.query(`select code from reason where run_id = $1`, [run]);
+    expect((await reasons()).rows).toEqual([{ code: 'no_merge_base' }]);
+    expect(await stage.sync(run)).toEqual({ kind: 'held', reason: 'no_merge_base' });
+    await pull.forcePush(first);
+    await stage.sync(run);
+    expect((await reasons()).rows).toEqual([]);
+  });
+
   it('RUN-7: closing and merging end the run, reopening goes on', async () => {
     const repo = await stage.repository({ a: '1\n' });
     await repo.commit({ branch: 'topic', message: 'One', files: { a: '2\n' } });

@@ -1,6 +1,8 @@
 /** The git reader against real repositories: every byte of a path, every commit, never a short list. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -285,6 +287,22 @@ describe('completeness', () => {
     origin.write('a', '1\n');
     const head = origin.commit('base');
     origin.publish('7', head);
+    const git = createGitReader({ directory: join(root, 'tiny'), limits: { bytes: 10 } });
+    const read = () =>
+      git.readPath(origin.repository, `file://${origin.bare}`, '', head, 'a').catch((error: Error) => error);
+    for (let i = 0; i < 2; i++) {
+      expect(await read()).toMatchObject({
+        code: 'git_unavailable',
+        message: expect.stringContaining('10 bytes'),
+      });
+    }
+  });
+
+  it('GIT-1: past the time limit git_unavailable names it', async () => {
+    const origin = new Origin();
+    origin.write('a', '1\n');
+    const head = origin.commit('base');
+    origin.publish('7', head);
     const git = createGitReader({ directory: join(root, 'small'), limits: { fetchMs: 1 } });
     await expect(
       git.readPull({
@@ -345,6 +363,48 @@ describe('completeness', () => {
     expect((await git.readPath(origin.repository, cloneUrl, '', head, 'dir/b'))?.toString()).toBe('2\n');
     expect(await git.readPath(origin.repository, cloneUrl, '', head, 'dir')).toBeNull();
     expect(await git.readPath(origin.repository, cloneUrl, '', head, 'none/at/all')).toBeNull();
+  });
+});
+
+describe('the token', () => {
+  it('GIT-1: goes to the server alone, is not stored, not told, and follows no redirect', async () => {
+    const seen: { server: string; authorization: string | undefined }[] = [];
+    const serve = (server: string, answer: (response: ServerResponse) => void) =>
+      new Promise<Server>((resolve) => {
+        const made = createServer((request, response) => {
+          seen.push({ server, authorization: request.headers.authorization });
+          answer(response);
+          response.end();
+        }).listen(0, '127.0.0.1', () => resolve(made));
+      });
+    const url = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const thief = await serve('thief', () => {});
+    const github = await serve('github', (response) =>
+      response.writeHead(302, { location: `${url(thief)}/o/n.git/info/refs?service=git-upload-pack` }),
+    );
+    const git = createGitReader({ directory: join(root, 'token') });
+    const token = 'ghs_secretsecretsecret';
+    const repository = { id: '77', owner: 'o', name: 'n' };
+    const error = await git
+      .readPath(repository, `${url(github)}/o/n.git`, token, 'a'.repeat(40), 'x')
+      .catch((reason: Error) => reason);
+    await Promise.all([thief, github].map((server) => new Promise((done) => server.close(done))));
+    expect(error).toMatchObject({ code: 'git_unavailable', retryable: true });
+    expect(String((error as Error).message)).not.toContain(token);
+    const basic = `Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`;
+    expect(seen).toEqual([{ server: 'github', authorization: basic }]);
+    const stored = spawnSync('grep', ['-rlE', `${token}|${basic.slice(6)}|secret`, join(root, 'token')]);
+    expect(stored.stdout.toString()).toBe('');
+  });
+
+  it('GIT-1: a URL with credentials, or of another protocol, is refused', async () => {
+    const git = createGitReader({ directory: join(root, 'odd') });
+    const repository = { id: '78', owner: 'o', name: 'n' };
+    for (const url of ['https://u:p@x.test/a.git', 'ssh://x.test/a.git', 'ext::sh -c id']) {
+      await expect(git.readPath(repository, url, '', 'a'.repeat(40), 'x')).rejects.toMatchObject({
+        code: 'bug',
+      });
+    }
   });
 });
 

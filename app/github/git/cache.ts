@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../errors.ts';
 import { ObjectReader } from './batch.ts';
-import { callGit, type GitLimits, type GitResult, packBytes, type Remote } from './command.ts';
+import { callGit, type GitLimits, type GitResult, packBytes, type Remote, tooLarge } from './command.ts';
 
 /** Depth that means the whole history to git. */
 export const WHOLE_HISTORY = 2_147_483_647;
@@ -151,18 +151,16 @@ export class RepositoryCache {
   }
 
   async #network(remote: Remote, args: readonly string[], input?: Buffer): Promise<void> {
-    if ((await packBytes(this.gitDir)) > this.#settings.limits.bytes) {
+    const { bytes } = this.#settings.limits;
+    if ((await packBytes(this.gitDir)) > bytes) {
+      // many pull requests over a long time: the read that needs it begins again with an empty one
       await this.remove();
-      throw new Fault(
-        'git_unavailable',
-        `the cache passed ${this.#settings.limits.bytes} bytes and was emptied`,
-        {
-          retryable: true,
-        },
-      );
+      throw tooLarge(bytes);
     }
     for (let tries = 1; ; tries++) {
       const result = await this.#call(args, input, remote);
+      // a fetch can end before it was looked at
+      if (result.exit === 0 && (await packBytes(this.gitDir)) > bytes) throw tooLarge(bytes);
       if (result.exit === 0) return;
       // git has no exit code of its own for a lock; under LC_ALL=C it names the file
       const locked = /\.lock'|cannot lock ref/.test(result.complaint);

@@ -119,11 +119,7 @@ export async function callGit(call: GitCall): Promise<GitResult> {
         retryable: true,
       });
     }
-    if (ended.isCanceled) {
-      throw new Fault('git_unavailable', `the repository passed the limit of ${limits.bytes} bytes`, {
-        retryable: true,
-      });
-    }
+    if (ended.isCanceled) throw tooLarge(limits.bytes);
     if (ended.exitCode === undefined && ended.signal === undefined) {
       throw new Fault('git_unavailable', 'git cannot be started: version 2.38 or newer must be on PATH', {
         retryable: true,
@@ -138,6 +134,13 @@ export async function callGit(call: GitCall): Promise<GitResult> {
   } finally {
     if (watch !== null) clearInterval(watch);
   }
+}
+
+/** The fault of a cache that passed its limit, naming it. */
+export function tooLarge(bytes: number): Fault {
+  return new Fault('git_unavailable', `the repository passed the limit of ${bytes} bytes`, {
+    retryable: true,
+  });
 }
 
 /** Bytes of what a repository's cache holds in packs, unfinished ones included. */
