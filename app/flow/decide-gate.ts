@@ -10,7 +10,7 @@ import { deferGate, findGate, listDueGates, putGate } from '../../db/store/gate.
 import { findRepository } from '../../db/store/installation.ts';
 import { addJobs } from '../../db/store/job.ts';
 import { setReason } from '../../db/store/reason.ts';
-import { findRun, productNow, type Run } from '../../db/store/run.ts';
+import type { Run } from '../../db/store/run.ts';
 import { FINDINGS_NAME, gateName, publishKey } from '../domain/check.ts';
 import { gateDigest, recordGate } from '../domain/gate/record.ts';
 import { notesIn } from '../domain/summary/render.ts';
@@ -34,16 +34,15 @@ const MOST_TURNS = 4;
 
 /** Decides the gate of a run. Running it twice records nothing twice. */
 export async function decideGate(deps: Deps, input: DecideGateInput): Promise<DecideGateOutcome> {
-  // outside of the lock first: it warms what is verified, and tells whether a green needs its proof
-  const run = await findRun(deps.database.db, input.run);
-  if (run === null) throw new Fault('run_missing', `there is no run ${input.run}`);
-  let proof = isOver(run) ? null : await proofForGreen(deps, run);
+  let proof: Proof | null = null;
   for (let turn = 1; turn <= MOST_TURNS; turn++) {
-    const outcome = await withRun(deps, input.run, (unit) => decideLocked(deps, unit, proof));
+    const given: Proof | null = proof;
+    const outcome = await withRun(deps, input.run, (unit) => decideLocked(deps, unit, given));
     if (outcome.kind !== 'unproved') {
       deps.log.info({ run: input.run, ...outcome }, 'decide-gate');
       return outcome;
     }
+    // outside of the lock: GitHub is asked before a run turns green, and only then
     proof = await fetchProof(deps, outcome.run);
   }
   throw new Fault('github_unavailable', 'the head moves faster than its green can be proved', {
@@ -70,12 +69,6 @@ interface Proof {
   readonly notes: readonly string[];
 }
 
-async function proofForGreen(deps: Deps, run: Run): Promise<Proof | null> {
-  const now = await productNow(deps.database.db);
-  const { decision } = await judgeRun(deps, deps.database.db, run, now);
-  return decision.conclusion === 'success' ? fetchProof(deps, run) : null;
-}
-
 /**
  * LED-9: the newest signed head in our own check runs of this run, on this head and on the one
  * before it. A cut tail is not visible from inside; GitHub keeps what we published.
@@ -88,13 +81,13 @@ async function fetchProof(deps: Deps, run: Run): Promise<Proof> {
   const before = published
     .filter((check) => check.sha !== run.toldHead)
     .sort((a, b) => (b.writtenAtMs ?? 0) - (a.writtenAtMs ?? 0))[0];
-  const notes: string[] = [];
-  for (const sha of [run.toldHead, ...(before === undefined ? [] : [before.sha])]) {
-    for (const check of await github.listCheckRuns(repository, sha)) {
-      if (check.appId !== deps.github.appId) continue;
-      for (const note of notesIn(check.summary ?? '')) if (isOf(note, run)) notes.push(note);
-    }
-  }
+  const shas = [run.toldHead, ...(before === undefined ? [] : [before.sha])];
+  const lists = await Promise.all(shas.map((sha) => github.listCheckRuns(repository, sha)));
+  const notes = lists
+    .flat()
+    .filter((check) => check.appId === deps.github.appId)
+    .flatMap((check) => notesIn(check.summary ?? ''))
+    .filter((note) => isOf(note, run));
   return { head: run.toldHead, notes };
 }
 
@@ -117,22 +110,19 @@ async function decideLocked(deps: Deps, unit: RunUnit, proof: Proof | null): Pro
     if (stood !== null && stood.dueAtMs !== null) await putGate(tx, { ...stood, dueAtMs: null });
     return { kind: 'over' };
   }
-  let judged = await judgeRun(deps, tx, run, now);
-  if (judged.decision.conclusion === 'success') {
-    if (proof?.head !== run.toldHead) return { kind: 'unproved', run };
-    // in full before the first green of a head; what was published must be a prefix each time
-    const green = judged.state.gates.get(run.toldHead)?.conclusion === 'success';
-    judged = await judgeRun(deps, tx, run, now, { full: !green, published: proof.notes });
-    // the rows alone do not show it: kept, so that every later look at this run knows
-    if (judged.facts.ledger?.code === 'ledger_invalid')
-      await setReason(tx, run.id, {
-        code: 'ledger_invalid',
-        detail: judged.facts.ledger.detail,
-        dueAtMs: null,
-      });
-  }
+  const proved = proof?.head === run.toldHead;
+  const judged = await judgeRun(deps, tx, run, now, proved ? { full: true, published: proof.notes } : {});
+  // the rows alone do not show it: kept, so that every later look at this run knows
+  if (proved && judged.facts.ledger?.code === 'ledger_invalid')
+    await setReason(tx, run.id, {
+      code: 'ledger_invalid',
+      detail: judged.facts.ledger.detail,
+      dueAtMs: null,
+    });
   const { decision } = judged;
   const digest = gateDigest(decision);
+  const turnsGreen = decision.conclusion === 'success' && judged.state.gate?.digest !== digest;
+  if (turnsGreen && !proved) return { kind: 'unproved', run };
   const recorded = record(unit, judged, digest);
   const stood = await findGate(tx, run.id);
   const changed = recorded !== null || stood?.digest !== digest;
@@ -145,7 +135,8 @@ async function decideLocked(deps: Deps, unit: RunUnit, proof: Proof | null): Pro
     decidedAtMs: changed ? now.getTime() : (stood?.decidedAtMs ?? now.getTime()),
     dueAtMs: decision.dueAtMs,
   });
-  await publish(unit, [gateName(decision.mode), FINDINGS_NAME]);
+  const undecided = decision.conclusion === 'in_progress' || decision.conclusion === 'queued';
+  await publish(unit, [gateName(decision.mode), ...(undecided ? [] : [FINDINGS_NAME])]);
   return { kind: changed ? 'decided' : 'unchanged', conclusion: decision.conclusion, head: decision.head };
 }
 

@@ -203,8 +203,8 @@ async function write(
     githubId = first.id;
     there = first.posted;
     created = true;
+    if (first.whole) return written(deps, unit, n, wanted, there, 'created', githubId);
     await identifyCheck(db, unit, n, githubId);
-    if (first.whole) return written(deps, unit, n, wanted, there, 'created');
   }
   if (plan === null || !('order' in wanted)) {
     await github.updateCheckRun(repository, githubId, wanted.content);
@@ -223,6 +223,7 @@ async function written(
   wanted: Wanted,
   annotations: number,
   kind: 'created' | 'updated',
+  githubId?: string,
 ): Promise<PublishChecksOutcome> {
   const conclusion = wanted.content.conclusion ?? null;
   const { digest, seq } = wanted;
@@ -232,6 +233,7 @@ async function written(
     annotations,
     seq,
     dueInMs: null,
+    ...(githubId === undefined ? {} : { githubId }),
   });
   return { kind, n };
 }

@@ -129,6 +129,8 @@ export async function writtenCheck(
     annotations: number;
     seq: number | null;
     dueInMs: number | null;
+    /** GitHub's id, where a create that was answered wrote everything at once. */
+    githubId?: string;
   },
 ): Promise<void> {
   await reader
@@ -139,6 +141,7 @@ export async function writtenCheck(
       written: value.written,
       annotations: value.annotations,
       seq: value.seq,
+      ...(value.githubId === undefined ? {} : { githubId: value.githubId }),
       attempts: 0,
       writtenAt: sql`cs_now()`,
       dueAt: value.dueInMs === null ? null : inMs(value.dueInMs),

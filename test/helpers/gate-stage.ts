@@ -16,7 +16,6 @@ import { type PublishChecksInput, publishChecks, sweepChecks } from '../../app/f
 import { createGitReader } from '../../app/github/git.ts';
 import { createGitHubApp } from '../../app/github/octokit.ts';
 import type { GitHub, GitHubApp } from '../../app/github/port.ts';
-import { upsertFinding } from '../../db/store/finding.ts';
 import { upsertInstallation, upsertRepository } from '../../db/store/installation.ts';
 import { storePolicy } from '../../db/store/policy.ts';
 import { updateRun } from '../../db/store/run.ts';
@@ -357,15 +356,19 @@ export async function gateStage(): Promise<GateStage> {
         const ticket = sha(`ticket ${++tickets} ${id}`);
         await run.rows(async (unit) => {
           const prints: string[] = [];
-          for (const one of raised) {
+          const texts = await putTexts(
+            unit.tx,
+            raised.flatMap((one, i) => [
+              one.title ?? `Finding ${findings + i + 1}`,
+              one.body ?? `Body of finding ${findings + i + 1}.`,
+              'quote',
+            ]),
+          );
+          for (const [index, one] of raised.entries()) {
             const number = ++findings;
             const fingerprint = sha(`${path} ${number}`);
             prints.push(fingerprint);
-            const [title = '', body = '', quote = ''] = await putTexts(unit.tx, [
-              one.title ?? `Finding ${number}`,
-              one.body ?? `Body of finding ${number}.`,
-              'quote',
-            ]);
+            const [title = '', body = '', quote = ''] = texts.slice(index * 3, index * 3 + 3);
             const data: RowData<'finding.raised'> = {
               finding: number,
               fingerprint,
@@ -386,29 +389,7 @@ export async function gateStage(): Promise<GateStage> {
               quote,
               suggestion: null,
             };
-            const seq = unit.append('finding.raised', { ...by, block, data });
-            await upsertFinding(unit.tx, {
-              runId: id,
-              number,
-              fingerprint,
-              path,
-              side: 'head',
-              startLine: data.start_line,
-              endLine: data.end_line,
-              severity: data.severity,
-              lens: data.lens,
-              state: 'open',
-              reviewer: data.reviewer,
-              command: true,
-              ticketId: ticket,
-              key,
-              blob: data.blob,
-              title,
-              body,
-              quote,
-              suggestion: null,
-              seq,
-            });
+            unit.append('finding.raised', { ...by, block, data });
           }
           // a ticket names at most 200 findings
           for (let at = 0; at === 0 || at < prints.length; at += 200) {

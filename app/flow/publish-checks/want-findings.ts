@@ -58,15 +58,16 @@ export async function wantFindings(
     .sort((a, b) => severityRank(a.severity) - severityRank(b.severity) || a.number - b.number);
   if (open.length === 0 && shown === undefined) return null;
   const most = policy?.publish.annotations ?? 0;
+  const shownOpen = open.slice(0, most);
   const texts = await textsOf(
     deps,
-    open.flatMap((one) => [one.title, one.body]),
+    shownOpen.flatMap((one) => [one.title, one.body]),
   );
-  const lines = await linesOfFiles(deps, repository, holder, open.slice(0, most));
+  const lines = await linesOfFiles(deps, repository, holder, shownOpen);
   const blocking = new Set(decision.blocking);
   const annotations = new Map<number, PlacedAnnotation>();
   const unplaced = new Map<number, string>();
-  for (const finding of open.slice(0, most)) {
+  for (const finding of shownOpen) {
     const placed = place(finding, blocking, texts, lines);
     if (placed.ok) annotations.set(finding.number, placed.annotation);
     else unplaced.set(finding.number, placed.reason);
