@@ -2,9 +2,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { startEmbedded } from '../../db/embedded.ts';
 import { type Child, startChild } from '../helpers/process.ts';
+
+// initdb of a machine that does other things can take many seconds
+vi.setConfig({ testTimeout: 120_000 });
 
 let folder: string;
 let children: Child[] = [];

@@ -202,24 +202,19 @@ test('LED-4: facts of no run have a chain of their own, begun once by many', asy
 test('the queue takes and finishes a job as countersign_app', async () => {
   await openTestRun(deps, 'run-job', '10');
   await withRun(deps, 'run-job', async (unit) => unit.enqueue('probe', { hello: 1 }, { key: 'probe' }));
+  let finish: (payload: unknown) => void = () => {};
   const done = new Promise<unknown>((resolve) => {
-    void runWorker({
-      pgPool: one.database.pool,
-      concurrency: 1,
-      noHandleSignals: true,
-      logger: new Logger(() => () => {}),
-      taskList: {
-        probe: async (payload) => {
-          resolve(payload);
-        },
-      },
-    }).then((runner) => {
-      stop = () => runner.stop();
-    });
+    finish = resolve;
   });
-  let stop: () => Promise<void> = async () => {};
+  const runner = await runWorker({
+    pgPool: one.database.pool,
+    concurrency: 1,
+    noHandleSignals: true,
+    logger: new Logger(() => () => {}),
+    taskList: { probe: async (payload) => finish(payload) },
+  });
   expect(await done).toEqual({ hello: 1 });
-  await stop();
+  await runner.stop(); // waits until the job is told finished
   const { rows } = await one.database.pool.query(`select 1 from graphile_worker.jobs where key = 'probe'`);
   expect(rows).toEqual([]);
 });
