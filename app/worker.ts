@@ -150,11 +150,12 @@ function tasks(deps: WorkDeps, options: WorkerOptions): TaskList {
           const ms = Math.round(performance.now() - started);
           options.observe?.(arrow.name, outcome, ms);
           const level = outcome === 'done' ? 'info' : outcome === 'retry' ? 'warn' : 'error';
-          deps.log[level]({ ...line, ...more, outcome, ms }, arrow.name);
+          deps.log[level]({ ...line, ...more, outcome, ms }, 'job');
         };
         try {
-          const result = await work(deps, payload);
-          told('done', { result });
+          // what came of it is told by the arrow's own line
+          await work(deps, payload);
+          told('done', {});
         } catch (error) {
           const wait = error instanceof Fault ? error.retryAfterMs : undefined;
           if (error instanceof Fault && error.retryable && wait !== undefined) {

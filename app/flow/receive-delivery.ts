@@ -58,6 +58,7 @@ export async function receiveDelivery(deps: ReceiveDeps, input: ReceiveInput): P
 
   const end = async (state: 'done' | 'ignored' | 'failed', note: string) => {
     await deps.database.transaction((tx) => endDelivery(tx, stored.id, state, note));
+    deps.log.info({ delivery: stored.id, name: stored.event, state, note }, 'receive-delivery');
     return { event: stored.event, state: state === 'failed' ? 'ignored' : state, note } as const;
   };
   let event: InboxEvent;

@@ -89,6 +89,17 @@ export interface CheckRunInfo {
   readonly summary: string | null;
 }
 
+/** A comment as GitHub lists it; author fields are null for a ghost. */
+export interface CommentInfo {
+  readonly id: string;
+  readonly userId: string | null;
+  readonly login: string | null;
+  readonly bot: boolean;
+  readonly body: string;
+  readonly createdAt: string;
+  readonly appId: string | null;
+}
+
 /** The REST side for one installation. */
 export interface GitHub {
   getRepository(repo: RepositoryAddress): Promise<RepositoryInfo>;
@@ -123,38 +134,12 @@ export interface GitHub {
   createComment(repo: RepositoryAddress, pull: string, body: string): Promise<{ readonly id: string }>;
   updateComment(repo: RepositoryAddress, id: string, body: string): Promise<void>;
   /** Comments of a pull request, oldest first, created after `since` (ISO) when given. */
-  listComments(
-    repo: RepositoryAddress,
-    pull: string,
-    since?: string,
-  ): Promise<
-    {
-      readonly id: string;
-      readonly userId: string | null;
-      readonly login: string | null;
-      readonly bot: boolean;
-      readonly body: string;
-      readonly createdAt: string;
-      readonly appId: string | null;
-    }[]
-  >;
+  listComments(repo: RepositoryAddress, pull: string, since?: string): Promise<CommentInfo[]>;
   /** Comments of all issues and pull requests changed at or after `since` (ISO), oldest change first. */
   listRecentComments(
     repo: RepositoryAddress,
     since: string,
-  ): Promise<
-    {
-      readonly id: string;
-      readonly number: string;
-      readonly userId: string | null;
-      readonly login: string | null;
-      readonly bot: boolean;
-      readonly body: string;
-      readonly createdAt: string;
-      readonly updatedAt: string;
-      readonly appId: string | null;
-    }[]
-  >;
+  ): Promise<(CommentInfo & { readonly number: string; readonly updatedAt: string })[]>;
   addReaction(
     repo: RepositoryAddress,
     commentId: string,
