@@ -9,7 +9,8 @@ import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-const out = path.join(root, 'action/dist');
+// another folder by argument: CI compares what it builds there with what is committed
+const out = path.resolve(root, process.argv[2] ?? 'action/dist');
 
 // bundled CommonJS packages ask for Node's own modules by require, which ES modules do not have
 const banner =
@@ -52,14 +53,14 @@ const shared: BuildOptions = {
 await build({
   ...shared,
   entryPoints: { index: 'action/main.ts' },
-  outdir: 'action/dist',
+  outdir: out,
   format: 'cjs',
   plugins: [startBeside],
 });
 const result = await build({
   ...shared,
   entryPoints: { start: 'action/start.ts' },
-  outdir: 'action/dist/chunks',
+  outdir: path.join(out, 'chunks'),
   entryNames: '[name]',
   chunkNames: '[name]-[hash]',
   splitting: true,
