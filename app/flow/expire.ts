@@ -26,7 +26,7 @@ const BATCH = 200;
 const KEPT_DAYS = 1;
 
 /** Ends what expired and puts back what is due; returns how many leases and tickets it moved. */
-export async function sweepLeases(deps: Deps): Promise<number> {
+export async function expire(deps: Deps): Promise<number> {
   const { db } = deps.database;
   const gone = [...(await listExpiredLeases(db, BATCH)), ...(await listLeasesOfGoneRunners(db, BATCH))];
   const lost = await loseLeases(deps, gone);

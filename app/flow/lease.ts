@@ -40,7 +40,7 @@ export interface LeaseOutcome {
 }
 
 /** Leases up to `max` tickets now; it never waits. */
-export async function leaseTickets(
+export async function lease(
   deps: Deps,
   input: { readonly login: Login; readonly max: number },
 ): Promise<LeaseOutcome> {
@@ -101,17 +101,17 @@ async function refuseTicket(
   granted: Granted,
   end: 'bad_ticket' | 'config-snapshot',
 ): Promise<void> {
-  const lease = await findLease(deps.database.db, granted.leaseId);
-  if (lease === null) return;
-  await withRun(deps, lease.runId, async (unit) => {
+  const found = await findLease(deps.database.db, granted.leaseId);
+  if (found === null) return;
+  await withRun(deps, found.runId, async (unit) => {
     const ticket = await findTicket(unit.tx, granted.ticketId);
     if (ticket === null || ticket.leaseId !== granted.leaseId) return;
     await endLease(unit, {
-      lease,
+      lease: found,
       ticket,
       runner: null,
       actor: { kind: 'app', id: deps.github.appId, via: 'schedule' },
-      cause: { kind: 'lease', id: lease.id, sha256: null },
+      cause: { kind: 'lease', id: found.id, sha256: null },
       leaseState: 'ended',
       end,
       verdict: null,

@@ -7,7 +7,7 @@ import { LIMITS } from '../domain/limits.ts';
 import { cutTickets } from './cut-tickets.ts';
 import { decideGate, sweepGates } from './decide-gate.ts';
 import { dispatch } from './dispatch.ts';
-import { sweepLeases } from './expire.ts';
+import { expire } from './expire.ts';
 import { publishChecks, sweepChecks } from './publish-checks.ts';
 import { type ReceiveDeps, receiveDelivery } from './receive-delivery.ts';
 import { reconcile, sweepReconcile } from './reconcile.ts';
@@ -63,7 +63,7 @@ export const ORDER: readonly Arrow[] = [
     ...job('dispatch', z.object({ repository: z.string() }), dispatch),
     sweep: { everyMs: SWEEP_MS, run: sweepDispatches },
   },
-  { name: 'expire', sweep: { everyMs: SWEEP_MS, run: sweepLeases } },
+  { name: 'expire', sweep: { everyMs: SWEEP_MS, run: expire } },
   { name: 'sweep-providers', sweep: { everyMs: SWEEP_MS, run: sweepProviders } },
   {
     ...job('decide-gate', ofRun, decideGate),
@@ -72,7 +72,12 @@ export const ORDER: readonly Arrow[] = [
   {
     ...job(
       'publish-checks',
-      z.object({ repository: z.string(), sha: z.string(), name: z.string() }),
+      z.object({
+        repository: z.string(),
+        sha: z.string(),
+        name: z.string(),
+        again: z.boolean().exactOptional(),
+      }),
       publishChecks,
     ),
     sweep: { everyMs: SWEEP_MS, run: sweepChecks },

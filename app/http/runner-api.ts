@@ -13,7 +13,7 @@ import type { Deps } from '../flow/deps.ts';
 import { endSession } from '../flow/end-session.ts';
 import { giveBack } from '../flow/give-back.ts';
 import { heartbeat } from '../flow/heartbeat.ts';
-import { leaseTickets } from '../flow/lease.ts';
+import { lease } from '../flow/lease.ts';
 import { login } from '../flow/login.ts';
 import { RUNNER_LIMITS } from '../flow/runner-limits.ts';
 import { PROTOCOL_VERSION } from '../protocol/runner.ts';
@@ -113,7 +113,7 @@ function mountLeases(app: OpenAPIHono, deps: Deps, options: RunnerApiOptions): v
     const until = performance.now() + wait_ms;
     for (let pause = POLL_MS; ; pause = Math.min(pause * 2, POLL_MAX_MS)) {
       // asked anew each time: a login that ended meanwhile leases nothing
-      const outcome = await leaseTickets(deps, { login: await authenticate(deps, bearer(c)), max });
+      const outcome = await lease(deps, { login: await authenticate(deps, bearer(c)), max });
       const left = until - performance.now();
       if (outcome.leases.length > 0 || left <= 0 || gone.aborted) {
         return c.json(

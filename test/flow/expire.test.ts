@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { cutTickets } from '../../app/flow/cut-tickets.ts';
 import type { Deps } from '../../app/flow/deps.ts';
-import { sweepLeases } from '../../app/flow/expire.ts';
+import { expire } from '../../app/flow/expire.ts';
 import { heartbeat } from '../../app/flow/heartbeat.ts';
 import { noteWorkflow } from '../../app/flow/note-workflow.ts';
 import { verifyRun } from '../../app/flow/verify-run.ts';
@@ -49,10 +49,10 @@ test('case 57: a runner killed after 2 of 5: two results kept, three leases expi
   const leases = await dead.lease(5);
   for (const lease of leases.slice(0, 2)) await dead.finish(lease);
   await db.moveClock(LEASE);
-  await sweepLeases(deps);
+  await expire(deps);
   expect(await countTickets(db.database.db, 'r')).toEqual({ ended: 2, pending: 3 });
   await db.moveClock(60_000);
-  await sweepLeases(deps);
+  await expire(deps);
   const ids = new Set<string>();
   for (let i = 0; i < 3; i++) {
     const runner = await testRunner(deps);
@@ -79,7 +79,7 @@ test('LSE-3: heartbeats keep a lease for 70 minutes (case 59)', async () => {
   if (lease === undefined) throw new Error('no lease');
   for (let s = 0; s < 70 * 60; s += 30) {
     await db.moveClock(30_000);
-    if (s % 600 === 0) await sweepLeases(deps);
+    if (s % 600 === 0) await expire(deps);
     expect((await heartbeat(deps, await runner.claim(lease))).control).toBe('none');
   }
   await runner.finish(lease);
@@ -95,21 +95,21 @@ test('TKT-6: three lost grants of one ticket are final; its companions were neve
   );
   const bad = guilty[0]?.id;
   await db.moveClock(LEASE);
-  await sweepLeases(deps);
+  await expire(deps);
   const losses = async () =>
     (await db.database.db.execute<{ n: number }>(sql`select losses as n from ticket where id = ${bad}`))
       .rows[0]?.n;
   expect(await losses()).toBe(0);
   for (let round = 0; round < 12; round++) {
     await db.moveClock(16 * 60_000);
-    await sweepLeases(deps);
+    await expire(deps);
     const runner = await testRunner(deps);
     const [lease] = await runner.lease(3);
     if (lease === undefined) break;
     if (lease.ticket.id !== bad) await runner.finish(lease);
     else {
       await db.moveClock(LEASE);
-      await sweepLeases(deps);
+      await expire(deps);
     }
   }
   const { rows } = await db.database.db.execute<{ end_code: string; n: number }>(

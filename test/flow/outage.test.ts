@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { cutTickets } from '../../app/flow/cut-tickets.ts';
 import type { Deps } from '../../app/flow/deps.ts';
-import { sweepLeases } from '../../app/flow/expire.ts';
+import { expire } from '../../app/flow/expire.ts';
 import { sweepProviders } from '../../app/flow/sweep-providers.ts';
 import { listReasons } from '../../db/store/reason.ts';
 import { countTickets } from '../../db/store/ticket.ts';
@@ -34,7 +34,7 @@ async function work(): Promise<void> {
 }
 
 async function sweep(): Promise<void> {
-  await sweepLeases(deps);
+  await expire(deps);
   await sweepProviders(deps);
   await work();
 }

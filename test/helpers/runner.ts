@@ -4,7 +4,7 @@ import { acceptResult } from '../../app/flow/accept-result.ts';
 import { admit } from '../../app/flow/admit.ts';
 import { authenticate } from '../../app/flow/authenticate.ts';
 import type { Deps } from '../../app/flow/deps.ts';
-import { type GivenLease, leaseTickets } from '../../app/flow/lease.ts';
+import { type GivenLease, lease as leaseNow } from '../../app/flow/lease.ts';
 import type { LeaseClaim } from '../../app/flow/lease-proof.ts';
 import type { TicketResult } from '../../app/protocol/runner.ts';
 import { seedLogin } from './queue.ts';
@@ -32,7 +32,7 @@ export async function testRunner(deps: Deps): Promise<TestRunner> {
     ...login,
     claim,
     lease: async (max = 1) =>
-      (await leaseTickets(deps, { login: await authenticate(deps, login.token), max })).leases,
+      (await leaseNow(deps, { login: await authenticate(deps, login.token), max })).leases,
     async finish(lease, more = {}) {
       const reviewer = lease.ticket.reviewers[0];
       if (reviewer === undefined) throw new Error('a ticket without a reviewer');

@@ -1,209 +1,34 @@
-import { randomUUID } from 'node:crypto';
-import type { AddressInfo } from 'node:net';
-import { serve } from '@hono/node-server';
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type * as z from 'zod';
 import { fingerprint } from '../../app/domain/finding.ts';
 import { cutTickets } from '../../app/flow/cut-tickets.ts';
-import type { Deps } from '../../app/flow/deps.ts';
-import { secretHash } from '../../app/flow/login.ts';
 import { verifyRun } from '../../app/flow/verify-run.ts';
-import { runnerApi } from '../../app/http/runner-api.ts';
-import { createVerifier } from '../../app/http/runner-auth.ts';
-import type { leaseResponse, TicketResult } from '../../app/protocol/runner.ts';
-import { addDispatch } from '../../db/store/dispatch.ts';
 import { listFindings } from '../../db/store/finding.ts';
 import { findRun } from '../../db/store/run.ts';
 import { countTickets } from '../../db/store/ticket.ts';
-import { type TestDatabase, testDatabase } from '../helpers/database.ts';
-import { type TestIssuer, testIssuer } from '../helpers/issuer.ts';
 import {
-  changedFile,
-  INSTALLATION,
-  OWNER,
-  openQueueRun,
-  queueDeps,
-  REPOSITORY,
-  seedRepository,
-  setFiles,
-} from '../helpers/queue.ts';
+  call,
+  claims,
+  clearQueue,
+  db,
+  deps,
+  dispatched,
+  issuer,
+  type Lease,
+  leaseOne,
+  logIn,
+  loginBody,
+  result,
+  runWith,
+  startApi,
+  stopApi,
+  submit,
+} from '../helpers/api.ts';
+import { changedFile, REPOSITORY, setFiles } from '../helpers/queue.ts';
 
-type Lease = z.infer<typeof leaseResponse>['leases'][number];
-/** Any answer of the API; each test says what it expects of it. */
-interface Answered {
-  readonly leases: Lease[];
-  readonly token: string;
-  readonly runner: string;
-  readonly session: string;
-  readonly outcome: string;
-  readonly paths: Record<string, unknown>;
-  readonly error: { readonly code: string };
-}
-
-const AUDIENCE = 'https://countersign.test';
-let db: TestDatabase;
-let issuer: TestIssuer;
-let deps: Deps;
-let base: string;
-let close: () => Promise<void>;
-const stopping = new AbortController();
-
-beforeAll(async () => {
-  db = await testDatabase();
-  issuer = await testIssuer();
-  deps = queueDeps(db.database);
-  const verify = createVerifier({ issuers: [issuer.url], audience: AUDIENCE, cooldownMs: 60_000 });
-  const app = runnerApi(deps, { verify, stopping: stopping.signal });
-  const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' });
-  await new Promise<void>((done) => server.once('listening', () => done()));
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  close = () =>
-    new Promise((done) => {
-      stopping.abort();
-      server.close(() => done());
-    });
-  await seedRepository(db.database);
-});
-afterAll(async () => {
-  await close();
-  await issuer.close();
-  await db.drop();
-});
-beforeEach(async () => {
-  await db.database.db.execute(sql`delete from finding`);
-  await db.database.db.execute(sql`update run set status = 'closed'`);
-  await db.database.db.execute(sql`delete from ticket`);
-  await db.database.db.execute(sql`delete from lease`);
-  await db.database.db.execute(sql`update slot set session_id = null`);
-});
-
-async function call(path: string, body?: unknown, token?: string) {
-  const response = await fetch(`${base}${path}`, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: {
-      'content-type': 'application/json',
-      // a refused body leaves a connection that the next request must not use
-      connection: 'close',
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-    },
-    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-  });
-  return { status: response.status, body: (await response.json()) as Answered };
-}
-
-let workflowRuns = 31_700_000_003;
-async function dispatched(run: string): Promise<{ nonce: string; workflowRun: string }> {
-  const nonce = randomUUID();
-  await db.database.transaction((tx) =>
-    addDispatch(
-      tx,
-      {
-        id: randomUUID(),
-        installationId: INSTALLATION,
-        repositoryId: REPOSITORY,
-        runId: run,
-        pool: 'countersign.yml',
-        workflow: 'countersign.yml',
-        generation: 1,
-        nonceHash: secretHash(nonce),
-      },
-      600_000,
-    ),
-  );
-  return { nonce, workflowRun: String(workflowRuns++) };
-}
-
-function claims(of: { workflowRun: string }, more: Record<string, unknown> = {}) {
-  return {
-    aud: AUDIENCE,
-    jti: randomUUID(),
-    repository: 'acme/shop',
-    repository_id: REPOSITORY,
-    repository_owner_id: OWNER,
-    run_id: of.workflowRun,
-    run_attempt: '1',
-    check_run_id: '4900000001',
-    event_name: 'workflow_dispatch',
-    ref: 'refs/heads/main',
-    ref_type: 'branch',
-    workflow_ref: 'acme/shop/.github/workflows/countersign.yml@refs/heads/main',
-    job_workflow_ref: 'acme/shop/.github/workflows/countersign.yml@refs/heads/main',
-    runner_environment: 'github-hosted',
-    sha: 'd'.repeat(40),
-    workflow_sha: 'd'.repeat(40),
-    ...more,
-  };
-}
-
-const loginBody = (oidc: string, nonce: string | null) => ({
-  protocol: '1.0',
-  oidc,
-  nonce,
-  version: '0.1.0',
-  capacity: 4,
-  keys: null,
-});
-
-async function logIn(run: string) {
-  const of = await dispatched(run);
-  const answer = await call('/api/v1/login', loginBody(await issuer.mint(claims(of)), of.nonce));
-  expect(answer.status).toBe(200);
-  return { token: answer.body.token, ...of, runner: answer.body.runner };
-}
-
-let runs = 0;
-/** An open run whose files are cut into tickets. */
-async function runWith(files: readonly string[], level: 'L1' | 'L2' = 'L1') {
-  const id = `run-${++runs}`;
-  await openQueueRun(deps, id, runs);
-  await setFiles(
-    deps,
-    id,
-    files.map((path) => changedFile(id, path, { level })),
-  );
-  await cutTickets(deps, { run: id });
-  return id;
-}
-
-async function leaseOne(token: string): Promise<Lease> {
-  const answer = await call('/api/v1/leases', { max: 1, wait_ms: 0 }, token);
-  expect(answer.status).toBe(200);
-  const [lease] = answer.body.leases;
-  if (lease === undefined) throw new Error('no lease');
-  return lease;
-}
-
-function result(lease: Lease, more: Partial<TicketResult> = {}): TicketResult {
-  return {
-    end: 'reviewed',
-    detail: null,
-    retry_after_ms: null,
-    blobs: lease.ticket.blob,
-    verdict: 'approve',
-    partial: false,
-    sessions: [
-      {
-        id: `${lease.id}.1`,
-        reviewer: lease.ticket.reviewers[0]?.name ?? '',
-        provider: 'command',
-        model: null,
-        end: 'complete',
-        detail: null,
-        exit: 0,
-        tokens_in: 0,
-        tokens_out: 0,
-        cost_micro: 0,
-        ms: 5,
-      },
-    ],
-    findings: [],
-    unplaced: [],
-    brief_sha256: null,
-    ms: 6,
-    ...more,
-  };
-}
+beforeAll(startApi);
+afterAll(stopApi);
+beforeEach(clearQueue);
 
 function found(lease: Lease, title: string, quote: string, more: Record<string, unknown> = {}) {
   const path = lease.ticket.path;
@@ -223,9 +48,6 @@ function found(lease: Lease, title: string, quote: string, more: Record<string, 
     ...more,
   };
 }
-
-const submit = (lease: Lease, token: string, value: TicketResult) =>
-  call(`/api/v1/leases/${lease.id}/submit`, { token: lease.token, grant: lease.grant, result: value }, token);
 
 async function kinds(run: string): Promise<Record<string, number>> {
   const { rows } = await db.database.db.execute<{ kind: string; n: number }>(
@@ -478,147 +300,5 @@ describe('the road of a ticket', () => {
         '/api/v1/sessions/{id}/end',
       ]),
     );
-  });
-});
-
-describe('who gets a login', () => {
-  const refused = async (token: string, nonce: string | null = null) => {
-    const answer = await call('/api/v1/login', loginBody(token, nonce));
-    return [answer.status, answer.body.error?.code];
-  };
-
-  test('attack 10: no algorithm, a foreign key, a thousand unknown key ids: 401 and at most one fetch of keys', async () => {
-    const of = await dispatched('none');
-    await refused(await issuer.mint(claims(of)));
-    const before = issuer.fetches();
-    const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
-    const none = `${part({ alg: 'none', typ: 'JWT' })}.${part(claims(of))}.`;
-    expect(await refused(none)).toEqual([401, 'unauthorized']);
-    const hs = `${part({ alg: 'HS256', typ: 'JWT', kid: 'k1' })}.${part({ iss: issuer.url, ...claims(of) })}.AAAA`;
-    expect(await refused(hs)).toEqual([401, 'unauthorized']);
-    for (let i = 0; i < 1000; i++) {
-      const head = part({ alg: 'RS256', typ: 'JWT', kid: `x${i}` });
-      expect(await refused(`${head}.${part({ iss: issuer.url, ...claims(of) })}.AAAA`)).toEqual([
-        401,
-        'unauthorized',
-      ]);
-    }
-    expect(issuer.fetches() - before).toBeLessThanOrEqual(1);
-    for (const header of [{ jku: issuer.url }, { jwk: { kty: 'RSA' } }, { x5u: issuer.url }])
-      expect(await refused(await issuer.mint(claims(of), header), of.nonce)).toEqual([401, 'unauthorized']);
-  });
-
-  test('attack 11: another issuer, or ours with a suffix, is 401 and nothing is fetched from it', async () => {
-    const of = await dispatched('none');
-    const foreign = await testIssuer();
-    expect(await refused(await foreign.mint(claims(of)), of.nonce)).toEqual([401, 'unauthorized']);
-    expect(await refused(await foreign.mint({ ...claims(of), iss: `${issuer.url}/evil` }))).toEqual([
-      401,
-      'unauthorized',
-    ]);
-    expect(foreign.fetches()).toBe(0);
-    // a foreign key under our issuer's name
-    expect(await refused(await foreign.mint({ ...claims(of), iss: issuer.url }))).toEqual([
-      401,
-      'unauthorized',
-    ]);
-    await foreign.close();
-  });
-
-  test('attack 12: aud as an array with ours, the owner’s default, ours with a slash: 401', async () => {
-    const of = await dispatched('none');
-    for (const aud of [[AUDIENCE], [AUDIENCE, 'x'], 'https://github.com/acme', `${AUDIENCE}/`])
-      expect(await refused(await issuer.mint(claims(of, { aud })), of.nonce)).toEqual([401, 'unauthorized']);
-  });
-
-  test('attack 13: no exp, empty jti, numeric ids, iat in the future, too old: 401', async () => {
-    const of = await dispatched('none');
-    const now = Math.floor(Date.now() / 1000);
-    for (const more of [
-      { exp: undefined },
-      { nbf: undefined },
-      { jti: '' },
-      { jti: undefined },
-      { repository_id: 7 },
-      { run_id: 7 },
-      { iat: now + 120 },
-      { iat: now - 900, exp: now + 300 },
-      { exp: now - 60 },
-    ])
-      expect(await refused(await issuer.mint(claims(of, more)), of.nonce)).toEqual([401, 'unauthorized']);
-  });
-
-  test('attack 15: another repository of the same owner, or a re-made one of the same name: 403', async () => {
-    const of = await dispatched('none');
-    for (const more of [{ repository_id: '99' }, { repository_owner_id: '98' }])
-      expect(await refused(await issuer.mint(claims(of, more)), of.nonce)).toEqual([403, 'forbidden']);
-  });
-
-  test('attack 16, case 61: a pull_request run, another branch, another workflow file: 403', async () => {
-    const of = await dispatched('none');
-    const file = 'acme/shop/.github/workflows/evil.yml@refs/heads/main';
-    for (const more of [
-      { event_name: 'pull_request', ref: 'refs/pull/1/merge' },
-      { event_name: 'pull_request_target' },
-      { event_name: 'push' },
-      {
-        ref: 'refs/heads/feature',
-        workflow_ref: 'acme/shop/.github/workflows/countersign.yml@refs/heads/feature',
-      },
-      { ref_type: 'tag', ref: 'refs/tags/main' },
-      { workflow_ref: file, job_workflow_ref: file },
-      { job_workflow_ref: 'evil/repo/.github/workflows/countersign.yml@refs/heads/main' },
-      { runner_environment: 'self-hosted' },
-    ])
-      expect(await refused(await issuer.mint(claims(of, more)), of.nonce)).toEqual([403, 'forbidden']);
-  });
-
-  test('AUT-1: a token id passes once, also when two replicas get it at the same moment', async () => {
-    const of = await dispatched('none');
-    const token = await issuer.mint(claims(of));
-    const answers = await Promise.all(
-      [1, 2, 3, 4].map(() => call('/api/v1/login', loginBody(token, of.nonce))),
-    );
-    expect(answers.map((one) => one.status).sort()).toEqual([200, 401, 401, 401]);
-  });
-
-  test('case 54, POOL-4: no dispatch of ours: 403; a nonce takes one workflow run, once; a re-run is another attempt', async () => {
-    const of = await dispatched('none');
-    expect(await refused(await issuer.mint(claims(of)), null)).toEqual([403, 'forbidden']);
-    expect(await refused(await issuer.mint(claims(of)), randomUUID())).toEqual([403, 'forbidden']);
-    const first = await call('/api/v1/login', loginBody(await issuer.mint(claims(of)), of.nonce));
-    expect(first.status).toBe(200);
-    const other = { ...of, workflowRun: String(workflowRuns++) };
-    expect(await refused(await issuer.mint(claims(other)), of.nonce)).toEqual([403, 'owner_mismatch']);
-    expect(await refused(await issuer.mint(claims(of, { run_attempt: '2' })), of.nonce)).toEqual([
-      403,
-      'owner_mismatch',
-    ]);
-  });
-
-  test('case 59, RID-1: the same job logs in again, keeps its leases, and its old token is worth nothing', async () => {
-    const run = await runWith(['a.ts']);
-    const first = await logIn(run);
-    const lease = await leaseOne(first.token);
-    const again = await call('/api/v1/login', loginBody(await issuer.mint(claims(first)), first.nonce));
-    expect(again.body.runner).toBe(first.runner);
-    expect((await call('/api/v1/ping', undefined, first.token)).status).toBe(401);
-    expect((await submit(lease, again.body.token, result(lease))).status).toBe(200);
-    const stranger = await logIn(run);
-    expect((await submit(lease, stranger.token, result(lease))).body.error.code).toBe('owner_mismatch');
-  });
-
-  test('facts/security.md §4: keys that cannot be had are 503, not 401', async () => {
-    const broken = await testIssuer();
-    broken.breakKeys(true);
-    const verify = createVerifier({ issuers: [broken.url], audience: AUDIENCE });
-    await expect(verify(await broken.mint(claims({ workflowRun: '1' })))).rejects.toMatchObject({
-      code: 'oidc_unavailable',
-      retryable: true,
-    });
-    await broken.close();
-    await expect(verify(await broken.mint(claims({ workflowRun: '1' })))).rejects.toMatchObject({
-      code: 'oidc_unavailable',
-    });
   });
 });

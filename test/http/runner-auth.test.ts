@@ -1,0 +1,200 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createVerifier } from '../../app/http/runner-auth.ts';
+import {
+  AUDIENCE,
+  call,
+  claims,
+  clearQueue,
+  db,
+  dispatched,
+  issuer,
+  leaseOne,
+  logIn,
+  loginBody,
+  nextWorkflowRun,
+  result,
+  runWith,
+  startApi,
+  stopApi,
+  submit,
+} from '../helpers/api.ts';
+import { testIssuer } from '../helpers/issuer.ts';
+
+beforeAll(startApi);
+afterAll(stopApi);
+beforeEach(clearQueue);
+
+describe('who gets a login', () => {
+  const refused = async (token: string, nonce: string | null = null) => {
+    const answer = await call('/api/v1/login', loginBody(token, nonce));
+    return [answer.status, answer.body.error?.code];
+  };
+
+  test('attack 10: no algorithm, a foreign key, a thousand unknown key ids: 401 and at most one fetch of keys', async () => {
+    const of = await dispatched('none');
+    await refused(await issuer.mint(claims(of)));
+    const before = issuer.fetches();
+    const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const none = `${part({ alg: 'none', typ: 'JWT' })}.${part(claims(of))}.`;
+    expect(await refused(none)).toEqual([401, 'unauthorized']);
+    const hs = `${part({ alg: 'HS256', typ: 'JWT', kid: 'k1' })}.${part({ iss: issuer.url, ...claims(of) })}.AAAA`;
+    expect(await refused(hs)).toEqual([401, 'unauthorized']);
+    const unknown = (i: number) =>
+      `${part({ alg: 'RS256', typ: 'JWT', kid: `x${i}` })}.${part({ iss: issuer.url, ...claims(of) })}.AAAA`;
+    for (let i = 0; i < 20; i++) expect(await refused(unknown(i))).toEqual([401, 'unauthorized']);
+    // the rest at the boundary itself: a thousand requests cost more than what they prove
+    const verify = createVerifier({ issuers: [issuer.url], audience: AUDIENCE, cooldownMs: 60_000 });
+    await verify(await issuer.mint(claims(of)));
+    const warm = issuer.fetches();
+    for (let i = 0; i < 1000; i++)
+      await expect(verify(unknown(i))).rejects.toMatchObject({ code: 'unauthorized' });
+    expect(issuer.fetches() - warm).toBe(0);
+    expect(warm - before).toBeLessThanOrEqual(2);
+    for (const header of [{ jku: issuer.url }, { jwk: { kty: 'RSA' } }, { x5u: issuer.url }])
+      expect(await refused(await issuer.mint(claims(of), header), of.nonce)).toEqual([401, 'unauthorized']);
+  });
+
+  test('attack 11: another issuer, or ours with a suffix, is 401 and nothing is fetched from it', async () => {
+    const of = await dispatched('none');
+    const foreign = await testIssuer();
+    expect(await refused(await foreign.mint(claims(of)), of.nonce)).toEqual([401, 'unauthorized']);
+    expect(await refused(await foreign.mint({ ...claims(of), iss: `${issuer.url}/evil` }))).toEqual([
+      401,
+      'unauthorized',
+    ]);
+    expect(foreign.fetches()).toBe(0);
+    // a foreign key under our issuer's name
+    expect(await refused(await foreign.mint({ ...claims(of), iss: issuer.url }))).toEqual([
+      401,
+      'unauthorized',
+    ]);
+    await foreign.close();
+  });
+
+  test('attack 12: aud as an array with ours, the owner’s default, ours with a slash: 401', async () => {
+    const of = await dispatched('none');
+    for (const aud of [[AUDIENCE], [AUDIENCE, 'x'], 'https://github.com/acme', `${AUDIENCE}/`])
+      expect(await refused(await issuer.mint(claims(of, { aud })), of.nonce)).toEqual([401, 'unauthorized']);
+  });
+
+  test('attack 13: no exp, empty jti, numeric ids, iat in the future, too old: 401', async () => {
+    const of = await dispatched('none');
+    const now = Math.floor(Date.now() / 1000);
+    for (const more of [
+      { exp: undefined },
+      { nbf: undefined },
+      { jti: '' },
+      { jti: undefined },
+      { repository_id: 7 },
+      { run_id: 7 },
+      { iat: now + 120 },
+      { iat: now - 900, exp: now + 300 },
+      { exp: now - 60 },
+    ])
+      expect(await refused(await issuer.mint(claims(of, more)), of.nonce)).toEqual([401, 'unauthorized']);
+  });
+
+  test('attack 15: another repository of the same owner, or a re-made one of the same name: 403', async () => {
+    const of = await dispatched('none');
+    for (const more of [{ repository_id: '99' }, { repository_owner_id: '98' }])
+      expect(await refused(await issuer.mint(claims(of, more)), of.nonce)).toEqual([403, 'forbidden']);
+  });
+
+  test('attack 16, case 61: a pull_request run, another branch, another workflow file: 403', async () => {
+    const of = await dispatched('none');
+    const file = 'acme/shop/.github/workflows/evil.yml@refs/heads/main';
+    for (const more of [
+      { event_name: 'pull_request', ref: 'refs/pull/1/merge' },
+      { event_name: 'pull_request_target' },
+      { event_name: 'push' },
+      {
+        ref: 'refs/heads/feature',
+        workflow_ref: 'acme/shop/.github/workflows/countersign.yml@refs/heads/feature',
+      },
+      { ref_type: 'tag', ref: 'refs/tags/main' },
+      { workflow_ref: file, job_workflow_ref: file },
+      { job_workflow_ref: 'evil/repo/.github/workflows/countersign.yml@refs/heads/main' },
+      { runner_environment: 'self-hosted' },
+    ])
+      expect(await refused(await issuer.mint(claims(of, more)), of.nonce)).toEqual([403, 'forbidden']);
+  });
+
+  test('AUT-1: a token id passes once, also when two replicas get it at the same moment', async () => {
+    const of = await dispatched('none');
+    const token = await issuer.mint(claims(of));
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map(() => call('/api/v1/login', loginBody(token, of.nonce))),
+    );
+    expect(answers.map((one) => one.status).sort()).toEqual([200, 401, 401, 401]);
+  });
+
+  test('case 54, POOL-4: no dispatch of ours: 403; a nonce takes one workflow run, once; a re-run is another attempt', async () => {
+    const of = await dispatched('none');
+    expect(await refused(await issuer.mint(claims(of)), null)).toEqual([403, 'forbidden']);
+    expect(await refused(await issuer.mint(claims(of)), randomUUID())).toEqual([403, 'forbidden']);
+    const first = await call('/api/v1/login', loginBody(await issuer.mint(claims(of)), of.nonce));
+    expect(first.status).toBe(200);
+    const other = { ...of, workflowRun: nextWorkflowRun() };
+    expect(await refused(await issuer.mint(claims(other)), of.nonce)).toEqual([403, 'owner_mismatch']);
+    expect(await refused(await issuer.mint(claims(of, { run_attempt: '2' })), of.nonce)).toEqual([
+      403,
+      'owner_mismatch',
+    ]);
+  });
+
+  test('case 59, RID-1: the same job logs in again, keeps its leases, and its old token is worth nothing', async () => {
+    const run = await runWith(['a.ts']);
+    const first = await logIn(run);
+    const lease = await leaseOne(first.token);
+    const again = await call('/api/v1/login', loginBody(await issuer.mint(claims(first)), first.nonce));
+    expect(again.body.runner).toBe(first.runner);
+    expect((await call('/api/v1/ping', undefined, first.token)).status).toBe(401);
+    expect((await submit(lease, again.body.token, result(lease))).status).toBe(200);
+    const stranger = await logIn(run);
+    expect((await submit(lease, stranger.token, result(lease))).body.error.code).toBe('owner_mismatch');
+  });
+
+  test('facts/security.md §4: keys that cannot be had are 503, not 401', async () => {
+    const broken = await testIssuer();
+    broken.breakKeys(true);
+    const verify = createVerifier({ issuers: [broken.url], audience: AUDIENCE });
+    await expect(verify(await broken.mint(claims({ workflowRun: '1' })))).rejects.toMatchObject({
+      code: 'oidc_unavailable',
+      retryable: true,
+    });
+    await broken.close();
+    await expect(verify(await broken.mint(claims({ workflowRun: '1' })))).rejects.toMatchObject({
+      code: 'oidc_unavailable',
+    });
+  });
+
+  test('POOL-1, LSE-1: a runner started for one run works any ticket of its repository', async () => {
+    const first = await runWith(['a.ts']);
+    const { token } = await logIn(first);
+    const second = await runWith(['b.ts']);
+    const got = [await leaseOne(token), await leaseOne(token)];
+    expect(got.map((lease) => lease.ticket.run).sort()).toEqual([first, second].sort());
+  });
+
+  test('AUT-4: what a runner is told holds no credential but its own', async () => {
+    const run = await runWith(['a.ts']);
+    const { token } = await logIn(run);
+    const lease = await leaseOne(token);
+    expect(Object.keys(lease)).toEqual([
+      'id',
+      'token',
+      'grant',
+      'expires_at',
+      'heartbeat_ms',
+      'session',
+      'ticket',
+    ]);
+    expect(lease.ticket.repository.clone_url).toBe('https://github.test/acme/shop.git');
+    const { rows } = await db.database.db.execute<{ n: number }>(
+      sql`select count(*)::int as n from lease where position(${lease.token}::text in lease::text) > 0`,
+    );
+    expect(rows[0]?.n).toBe(0);
+  });
+});
