@@ -233,6 +233,27 @@ describe('case 75: a repository that was renamed', () => {
   });
 });
 
+describe('case 78: a clock that is wrong', () => {
+  it.each([90_000, -90_000, 2_000])(
+    'GitHub %i ms ahead of us: the App authenticates all the same',
+    async (ahead) => {
+      const other = await startGitHub();
+      other.advance(ahead);
+      const its = other.createApp();
+      const carol = other.createUser('carol');
+      const on = await other.createRepository({ owner: carol });
+      const there = await other.installApp(its, on);
+      const app = connect(its, other.apiUrl);
+      expect(await app.slug()).toBe(its.slug);
+      const client = await app.installation(String(there.id));
+      expect(
+        await client.getBranchHead({ id: String(on.id), owner: 'carol', name: on.name }, 'main'),
+      ).toMatch(/^[0-9a-f]{40}$/);
+      await other.close();
+    },
+  );
+});
+
 describe('against recorded answers', () => {
   const API = 'https://github.test';
   let recorded: GitHub;
