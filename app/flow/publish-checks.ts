@@ -37,6 +37,8 @@ export interface PublishChecksInput {
   readonly repository: string;
   readonly sha: string;
   readonly name: string;
+  /** Somebody asked for the check again, and GitHub may show it as queued by itself: what was written is written once more (case 41). */
+  readonly again?: boolean;
 }
 
 /** What became of it. */
@@ -69,7 +71,9 @@ const WAITS: ReadonlySet<string> = new Set([
 export async function publishChecks(deps: Deps, input: PublishChecksInput): Promise<PublishChecksOutcome> {
   const unit: CheckUnit = { repositoryId: input.repository, sha: input.sha, name: input.name };
   const key = publishKey(unit.repositoryId, unit.sha, unit.name);
-  const outcome = await withLock(deps.database, key, LOCK_MS, () => publishLocked(deps, unit));
+  const outcome = await withLock(deps.database, key, LOCK_MS, () =>
+    publishLocked(deps, unit, input.again ?? false),
+  );
   deps.log.info(
     { repository: unit.repositoryId, sha: unit.sha, name: unit.name, ...outcome },
     'publish-checks',
@@ -91,7 +95,7 @@ export async function sweepChecks(deps: Deps): Promise<number> {
   return due.length;
 }
 
-async function publishLocked(deps: Deps, unit: CheckUnit): Promise<PublishChecksOutcome> {
+async function publishLocked(deps: Deps, unit: CheckUnit, again: boolean): Promise<PublishChecksOutcome> {
   const { db } = deps.database;
   const repository = await findRepository(db, unit.repositoryId);
   if (repository === null || repository.status !== 'active') return { kind: 'nothing' };
@@ -104,7 +108,7 @@ async function publishLocked(deps: Deps, unit: CheckUnit): Promise<PublishChecks
     if (shown?.dueAtMs != null) await settle(deps, unit, shown);
     return { kind: 'nothing' };
   }
-  const step = await nextStep(deps, unit, shown, wanted);
+  const step = await nextStep(deps, unit, shown, wanted, again);
   if (typeof step !== 'number') return step;
   try {
     return await write(deps, unit, repository, shown?.n === step ? shown : undefined, step, wanted);
@@ -120,13 +124,14 @@ async function nextStep(
   unit: CheckUnit,
   shown: StoredCheck | undefined,
   wanted: Wanted | WantedFindings,
+  again: boolean,
 ): Promise<number | PublishChecksOutcome> {
   if (shown === undefined) return wanted.superseded ? { kind: 'nothing' } : 1;
-  const same = shown.written === wanted.digest && shown.wanted === wanted.digest;
+  const same = !again && shown.written === wanted.digest && shown.wanted === wanted.digest;
   if (shown.state === 'concluded') {
     const green = shown.conclusion === 'success';
     // "never set back" has one exception: a success on a commit that is nobody's head
-    if (wanted.superseded) return green ? shown.n : unchanged(deps, unit, shown);
+    if (wanted.superseded) return green || again ? shown.n : unchanged(deps, unit, shown);
     const undecided = wanted.content.conclusion === undefined;
     if (undecided || shown.conclusion === 'cancelled') return shown.n + 1;
     if (same) return unchanged(deps, unit, shown);

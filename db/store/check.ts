@@ -65,6 +65,16 @@ export async function listChecksOfRun(
   return rows.map(plain);
 }
 
+/** Names of the check runs that we published on a commit. */
+export async function listCheckNames(reader: Reader, repositoryId: string, sha: string): Promise<string[]> {
+  const rows = await reader
+    .selectDistinct({ name: checkRun.name })
+    .from(checkRun)
+    .where(and(eq(checkRun.repositoryId, repositoryId), eq(checkRun.sha, sha)))
+    .orderBy(asc(checkRun.name));
+  return rows.map((row) => row.name);
+}
+
 /** Commits the intent to create check run `n`, before GitHub is asked; `retryInMs` is when a sweep looks if we die. */
 export async function intendCheck(
   tx: Tx,

@@ -324,6 +324,31 @@ describe('reconciling', () => {
     expect(ours(run, 'countersign')).toHaveLength(1);
   });
 
+  test('case 41: asked for again, a check ends in its conclusion again, on an old head as well', async () => {
+    const { run, path } = await ready();
+    await run.review(path);
+    await decided(run);
+    const old = run.pull.head.sha;
+    const ask = (commit: string) =>
+      publishChecks(stage.deps, {
+        repository: String(run.repository.id),
+        sha: commit,
+        name: 'countersign',
+        again: true,
+      });
+    const check = stage.check(run);
+    // what GitHub shows by itself after a request
+    Object.assign(check ?? {}, { status: 'queued', conclusion: null });
+    expect(await ask(old)).toMatchObject({ kind: 'updated', n: 1 });
+    expect(check).toMatchObject({ status: 'completed', conclusion: 'success' });
+    await run.pull.push({ message: 'More', files: { [path]: 'other\n' } });
+    await run.told();
+    await decided(run);
+    Object.assign(check ?? {}, { status: 'queued', conclusion: null });
+    await ask(old);
+    expect(check).toMatchObject({ status: 'completed', conclusion: 'cancelled' });
+  });
+
   test('case 40: gate and findings are on the head of the pull request and on no other commit', async () => {
     const { run, path } = await ready();
     await run.review(path, [{}]);
