@@ -129,7 +129,7 @@ async function record(
     if (consent !== null) append('run.allowed', null, consent);
     const stored = await listBlocks(tx, run.id);
     const plan = planHead(content, policy.policy, policy.hash, pull.body, stored, rows);
-    const recorded = await recordHead(unit, append, state, truth, plan, policy.hash, stored);
+    const recorded = await recordHead(unit, append, state, truth, plan, policy.hash, stored, rows);
     files = plan.files.length;
     if (await noteCounts(deps, unit, truth)) changed = true;
     const guarded = plan.files.some((file) => file.ownership === 'guarded');

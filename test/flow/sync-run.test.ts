@@ -54,6 +54,10 @@ describe('a first reading', () => {
     expect(await stage.sync(run)).toEqual({ kind: 'unchanged', head: pull.head.sha, files: 3 });
     expect(await kinds(run)).toEqual(rows);
     expect((await stage.run(run)).version).toBe(version);
+    // one more push says what is new, not again who contributed to what
+    await pull.push({ message: 'Tidy', files: { 'src/z.ts': 'z\n' } });
+    await stage.sync(run);
+    expect((await kinds(run)).slice(rows.length)).toEqual(['block.opened', 'decision', 'run.head']);
     expect(await stage.jobs()).toEqual(expect.arrayContaining([`cut-tickets:${run}`, `decide-gate:${run}`]));
   });
 

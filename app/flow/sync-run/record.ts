@@ -4,6 +4,7 @@ import { putClaims } from '../../../db/store/claim.ts';
 import { putFiles, removeFiles } from '../../../db/store/file.ts';
 import type { Run } from '../../../db/store/run.ts';
 import { filesDigest } from '../../domain/file-set.ts';
+import type { AnyRow } from '../../domain/ledger/row.ts';
 import type { Actor, Cause, DecidedPath, RowData, RowKind } from '../../domain/ledger/row-kinds.ts';
 import { decodePath, pathKey, type WirePath } from '../../domain/path.ts';
 import type { FileFact, RunState } from '../../domain/run-state/state.ts';
@@ -45,15 +46,17 @@ export async function recordHead(
   plan: HeadPlan,
   policyHash: string,
   stored: readonly StoredBlock[],
+  rows: readonly AnyRow[],
 ): Promise<boolean> {
   const blocks = await recordBlocks(unit, append, plan, stored);
-  const claims = await recordClaims(unit, append, plan, truth);
+  const claims = await recordClaims(unit, append, plan);
+  const contributions = recordContributions(append, plan, rows);
   const files = await recordFiles(unit, append, state, truth, plan, policyHash);
   const head = recordPosition(append, state, truth, plan, files);
-  return blocks || claims || files || head;
+  return blocks || claims || contributions || files || head;
 }
 
-async function recordClaims(unit: RunUnit, append: Append, plan: HeadPlan, truth: Truth): Promise<boolean> {
+async function recordClaims(unit: RunUnit, append: Append, plan: HeadPlan): Promise<boolean> {
   const claims = [];
   for (const { path } of plan.files) {
     const claim = plan.ownership.owners.get(pathKey(path))?.claim ?? null;
@@ -69,17 +72,25 @@ async function recordClaims(unit: RunUnit, append: Append, plan: HeadPlan, truth
     });
   }
   await putClaims(unit.tx, claims);
-  // a contribution belongs to a head: the same one is not told twice
-  if (unit.run.head === truth.pull.head) return claims.length > 0;
-  for (const { block, to, paths } of plan.ownership.contributions) {
-    append('block.contributed', block, {
-      block,
-      to,
-      paths: within(paths, MOST_CONTRIBUTED),
-      count: paths.length,
-    });
+  return claims.length > 0;
+}
+
+/** OWN-4: who changed what another owns; what the last such row of two blocks says is not said again. */
+function recordContributions(append: Append, plan: HeadPlan, rows: readonly AnyRow[]): boolean {
+  const told = new Map<string, string>();
+  for (const row of rows) {
+    if (row.kind !== 'block.contributed') continue;
+    const { block, to, paths, count } = row.data;
+    told.set(`${block} ${to}`, JSON.stringify([paths, count]));
   }
-  return claims.length > 0 || plan.ownership.contributions.length > 0;
+  let appended = false;
+  for (const { block, to, paths: all } of plan.ownership.contributions) {
+    const paths = within(all, MOST_CONTRIBUTED);
+    if (told.get(`${block} ${to}`) === JSON.stringify([paths, all.length])) continue;
+    append('block.contributed', block, { block, to, paths, count: all.length });
+    appended = true;
+  }
+  return appended;
 }
 
 /** Decision rows as differences to the file set before, each under the size of a row. */
