@@ -11,7 +11,7 @@ export function commandsPage(): string {
   return [
     '# Commands',
     '',
-    '<!-- Made from the tables in app/domain/command: change them there, then run npx vitest run -u test/domain/command/page.test.ts. -->',
+    '<!-- Made from the tables in app/domain/command: change them there, then run npx vitest run test/domain/command/page.test.ts -u. -->',
     '',
     'A comment on a pull request may hold commands: each the first thing on a line of its own, several in one comment, run',
     'in order. The reply is one comment that is edited from then on. An 👀 says that a comment was seen, 🚀 that all of',

@@ -84,10 +84,14 @@ export function statusReply(
 ): Markdown {
   const over = closed === null ? md`` : md` The pull request is ${closed}.`;
   const head = md`${spelled(prefix, 'status')} at ${Markdown.code(decision.head.slice(0, 12))}: ${titleOf(decision)}.${over}`;
-  return md`${head}${list(decision.reasons.map((reason) => reasonLine(reason, decision)))}`;
+  return md`${head}${list(decision.reasons.map((reason) => reasonLine(prefix, reason, decision)))}`;
 }
 
-function reasonLine(reason: GateDecision['reasons'][number], decision: GateDecision): Markdown {
+function reasonLine(
+  prefix: string,
+  reason: GateDecision['reasons'][number],
+  decision: GateDecision,
+): Markdown {
   const { what, clears, who } = REASONS[reason.code];
   const concerns = [
     ...reason.blocks,
@@ -108,7 +112,7 @@ function reasonLine(reason: GateDecision['reasons'][number], decision: GateDecis
       : md`; until ${clock(reason.untilMs)}`;
   const blocking =
     reason.code === 'open_findings' ? md` ${count(decision.blocking.length, 'finding')}.` : md``;
-  return md`${Markdown.code(reason.code)} ${capital(what)}${which}${detail}${until}.${blocking} Clears it: ${ours(clears)}. Who: ${ours(who)}.`;
+  return md`${Markdown.code(reason.code)} ${capital(what)}${which}${detail}${until}.${blocking} Clears it: ${ours(clears.replaceAll('`/', prefix === '' ? '`/' : `\`/${prefix} `))}. Who: ${ours(who)}.`;
 }
 
 /** The whole sticky comment: newest comment first, within GitHub's limit. `marker` finds it again. */

@@ -30,7 +30,7 @@ export function policyPage(): string {
   return [
     '# The policy',
     '',
-    '<!-- Made from the schema in app/domain/policy: change it there, then run npx vitest run -u test/domain/policy/page.test.ts. -->',
+    '<!-- Made from the schema in app/domain/policy: change it there, then run npx vitest run test/domain/policy/page.test.ts -u. -->',
     '',
     'The file `.github/countersign.yml` on the **base** branch decides how pull requests into that branch are reviewed.',
     'A pull request cannot change its own rules: what it changes here counts once it is merged. A branch without the file',
@@ -99,8 +99,13 @@ export function policyPage(): string {
     '',
     '## In an editor',
     '',
-    'The JSON Schema of this file is made from the same source. It takes exactly what the server takes; names that do not',
-    'exist, circles of fallbacks and double entries are found when the file is read.',
+    '[policy.schema.json](policy.schema.json) is made from the same source and takes exactly what the server takes; names',
+    'that do not exist, circles of fallbacks and double entries are found when the file is read. With a YAML language',
+    'server, put its address on the first line:',
+    '',
+    '```yaml',
+    '# yaml-language-server: $schema=<address of policy.schema.json>',
+    '```',
     '',
   ].join('\n');
 }
