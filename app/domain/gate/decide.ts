@@ -2,7 +2,6 @@
  * The gate: rows → verdict (GAT-1…GAT-3). Pure: state from verified rows, the policy's part, facts
  * that no row proves, and one evaluation time. The App, the offline verifier and `simulate` call it.
  */
-import type { RowData } from '../ledger/row-kinds.ts';
 import { blockingFindings, gaps, isAllowed, standings } from '../run-state/coverage.ts';
 import { type FindingFact, presentHead, type RunState } from '../run-state/state.ts';
 import { dependencyReasons } from './dependency.ts';
@@ -114,7 +113,7 @@ export function decideGate(
     if (blocking.length > 0)
       found.push({ code: 'open_findings', findings: blocking.map((finding) => finding.number) });
   }
-  const own = merge(found, now);
+  const own = merge(stillFound(found), now);
   const reasons = sortReasons(
     facts.ledger === null && synced ? [...own, ...dependencyReasons(state, own)] : own,
   );
@@ -134,6 +133,21 @@ export function decideGate(
     counts: facts.ledger === null ? counts(state, synced) : { files: 0, counted: 0, unreviewed: 0 },
     dueAtMs: earliest(reasons.flatMap((reason) => (reason.past ? [] : (reason.untilMs ?? [])))),
   };
+}
+
+/** Reasons under which no review moves, so that none "ends by itself" and nobody should wait for it. */
+const STILL: ReadonlySet<ReasonCode> = new Set([
+  'config_invalid',
+  'not_enrolled',
+  'setup_incomplete',
+  'stopped',
+  'paused',
+  'needs_allow',
+]);
+
+function stillFound(found: readonly Draft[]): readonly Draft[] {
+  if (!found.some((draft) => STILL.has(draft.code))) return found;
+  return found.filter((draft) => draft.code !== 'reviews_pending');
 }
 
 /** First present wins (GAT-3); a machine reason past its deadline is a failure, not a wait. */
@@ -239,6 +253,3 @@ function counts(state: RunState, synced: boolean): GateDecision['counts'] {
 function earliest(times: readonly number[]): number | null {
   return times.length === 0 ? null : Math.min(...times);
 }
-
-/** A conclusion as the ledger records it; `cancelled` is published for superseded heads and never decided. */
-export type RecordedConclusion = RowData<'gate.decided'>['conclusion'];
