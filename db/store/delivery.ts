@@ -36,7 +36,7 @@ export async function storeDeliveries(pool: pg.Pool, deliveries: readonly NewDel
     text: `with seen (id, event, body, sha256) as (values ${rows.join(',')}),
       stored as (
         insert into delivery (id, event, body, sha256, received_at)
-        select seen.*, cs_now() from seen on conflict (id) do nothing returning id
+        select seen.*, (select cs_now()) from seen on conflict (id) do nothing returning id
       ),
       wanted as (
         select id, true as fresh from stored
@@ -57,12 +57,6 @@ export async function storeDeliveries(pool: pg.Pool, deliveries: readonly NewDel
 /** The delivery of this id, or null. */
 export async function findDelivery(db: Reader, id: string): Promise<Delivery | null> {
   const [found] = await db.select().from(delivery).where(eq(delivery.id, id));
-  return found ?? null;
-}
-
-/** Takes the delivery for this transaction: two workers on one id follow each other; null when it is unknown. */
-export async function lockDelivery(tx: Tx, id: string): Promise<Delivery | null> {
-  const [found] = await tx.select().from(delivery).where(eq(delivery.id, id)).for('update');
   return found ?? null;
 }
 

@@ -53,14 +53,6 @@ export async function upsertInstallation(tx: Tx, patch: InstallationPatch): Prom
   return stored as Installation;
 }
 
-/** Marks a new beginning of an installation: the next runs are of the next epoch (RUN-1). */
-export async function raiseInstallationEpoch(tx: Tx, id: string): Promise<void> {
-  await tx
-    .update(installation)
-    .set({ epoch: sql`${installation.epoch} + 1`, updatedAt: sql`cs_now()` })
-    .where(eq(installation.id, id));
-}
-
 /** The repository of this id, or null. */
 export async function findRepository(db: Reader, id: string): Promise<Repository | null> {
   const [found] = await db.select().from(repository).where(eq(repository.id, id));

@@ -6,7 +6,7 @@ import {
   type Repository,
 } from '../../../db/store/installation.ts';
 import { addJob } from '../../../db/store/job.ts';
-import { listOpenRuns, type Run } from '../../../db/store/run.ts';
+import { listOpenRuns, productNow, type Run } from '../../../db/store/run.ts';
 import type { Actor, Cause } from '../../domain/ledger/row-kinds.ts';
 import type { PullInfo } from '../../github/port.ts';
 import { closeRun } from '../close-run.ts';
@@ -17,6 +17,8 @@ import { readComments } from './comments.ts';
 
 /** A pull request opened this shortly before its branch was first seen enrolled is no old one: its author is waiting for us. */
 const JUST_OPENED_MS = 10 * 60_000;
+/** How long a reading of a base branch holds without a push that was seen. */
+const REREAD_MS = 60 * 60_000;
 const CAUSE: Cause = { kind: 'schedule', id: 'reconcile', sha256: null };
 
 /** What was found and done in one repository. */
@@ -82,12 +84,19 @@ export async function reconcileRepository(deps: Deps, repositoryId: string): Pro
   return { kind: 'compared', ...counts };
 }
 
-/** Reads again every base branch that is known, and the default branch: the push that changed one may be what was lost. */
+/** What the default branch and every base branch that is known say. */
 async function readBranches(deps: Deps, repository: Repository): Promise<Map<string, EnrolOutcome>> {
-  const known = await listEnrolments(deps.database.db, repository.id);
-  const names = new Set([repository.defaultBranch, ...known.map((one) => one.baseRef)]);
   const branches = new Map<string, EnrolOutcome>();
-  for (const name of names) await readBranch(deps, repository, name, branches);
+  const now = (await productNow(deps.database.db)).getTime();
+  for (const known of await listEnrolments(deps.database.db, repository.id)) {
+    const required = known.error?.code === 'not_enrolled';
+    // read again once an hour: the push that changed it may be what was lost, and each reading costs quota
+    if (now - known.checkedAt.getTime() < REREAD_MS)
+      branches.set(known.baseRef, { enrolment: known, appeared: false, required });
+    else await readBranch(deps, repository, known.baseRef, branches);
+  }
+  if (!branches.has(repository.defaultBranch))
+    await readBranch(deps, repository, repository.defaultBranch, branches);
   return branches;
 }
 
