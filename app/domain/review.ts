@@ -55,4 +55,5 @@ export interface EarlierFinding {
   body: string;
   start_line: number;
   answer: string | null;
+  quote: string;
 }

@@ -4,30 +4,23 @@
  *
  * Reads: lease, ticket, session, runner, file, finding. Writes: ticket, lease, slot, session, finding,
  * texts; rows `ticket.ended finding.raised finding.ended ticket.late ticket.refused ticket.conflict`.
- * Calls: nothing. Queues: decide-gate, cut-tickets.
+ * Calls: git, where a model proposes that a finding is fixed. Queues: decide-gate, cut-tickets.
  * May fail with: `wrong_content`, `conflict`, `expired`, `revoked`, `superseded`, `bad_request`,
  * `not_found`, `owner_mismatch`, `forbidden`.
  */
 import { findFile } from '../../db/store/file.ts';
-import { endFinding, listFindings, nextFindingNumber, upsertFinding } from '../../db/store/finding.ts';
 import { keepRefusal, type Lease, listLeasesOfRunner, lockLease } from '../../db/store/lease.ts';
 import { findRunner } from '../../db/store/runner.ts';
 import { endSessionRow, freeSlot, listSessions } from '../../db/store/session.ts';
-import { putTexts } from '../../db/store/text.ts';
 import { findTicket, type Ticket } from '../../db/store/ticket.ts';
 import { encodePath } from '../domain/path.ts';
-import { COMMAND, providerOf } from '../domain/provider.ts';
 import { redactor } from '../domain/redact.ts';
-import {
-  type CheckedResult,
-  checkResult,
-  foreignReviewer,
-  readOtherContent,
-  resultDigest,
-  silencedFindings,
-} from '../domain/result.ts';
+import { checkResult, foreignReviewer, readOtherContent, resultDigest } from '../domain/result.ts';
+import { provenFixed } from '../domain/round.ts';
 import { Refusal } from '../errors.ts';
 import type { TicketResult } from '../protocol/runner.ts';
+import { goneFindings } from './accept-result/gone.ts';
+import { recordFindings } from './accept-result/record.ts';
 import { type RunUnit, withRun } from './append-rows.ts';
 import type { Deps } from './deps.ts';
 import { endLease } from './end-lease.ts';
@@ -52,6 +45,8 @@ export async function acceptResult(
 ): Promise<AcceptOutcome> {
   const seen = await leaseOfClaim(deps.database.db, claim);
   const digest = resultDigest(result);
+  const told = await findTicket(deps.database.db, seen.ticketId);
+  const gone = told === null ? new Set<number>() : await goneFindings(deps, told, result);
   const outcome = await withRun(deps, seen.runId, async (unit): Promise<Outcome> => {
     const ticket = await findTicket(unit.tx, seen.ticketId);
     if (ticket === null) return { refusal: new Refusal('not_found', 'the ticket is gone') };
@@ -77,7 +72,7 @@ export async function acceptResult(
         ),
       };
     }
-    return accept(unit, lease, ticket, result, digest);
+    return accept(unit, lease, ticket, result, { digest, gone });
   });
   if ('refusal' in outcome) {
     deps.log.warn({ lease: claim.lease, ticket: seen.ticketId, code: outcome.refusal.code }, 'accept-result');
@@ -92,7 +87,7 @@ async function accept(
   lease: Lease,
   ticket: Ticket,
   result: TicketResult,
-  digest: string,
+  { digest, gone }: { digest: string; gone: ReadonlySet<number> },
 ): Promise<AcceptOutcome> {
   const { tx, run } = unit;
   const path = encodePath(ticket.path);
@@ -145,7 +140,9 @@ async function accept(
     result: digest,
     ms: result.ms,
   });
-  await recordFindings(unit, ticket, checked, { actor, cause });
+  await recordFindings(unit, ticket, checked, { actor, cause }, (open) =>
+    provenFixed(ticket.spec, checked, result.answers ?? [], open, gone),
+  );
   const present = await findFile(tx, run.id, ticket.path);
   const late = present?.key !== ticket.key;
   if (late) {
@@ -158,96 +155,6 @@ async function accept(
     unit.enqueue('cut-tickets', { run: run.id }, { key: `cut-tickets:${run.id}` });
   }
   return { accepted: true, late, repeated: false };
-}
-
-/** Raises what was found, and ends what a command no longer finds on new content (RND-1, FND-1). */
-async function recordFindings(
-  unit: RunUnit,
-  ticket: Ticket,
-  checked: CheckedResult,
-  by: Pick<Parameters<RunUnit['append']>[1], 'actor' | 'cause'>,
-): Promise<void> {
-  const { tx, run } = unit;
-  const path = encodePath(ticket.path);
-  const known = await listFindings(tx, run.id, path);
-  const names = new Map([...ticket.spec.reviewers, ...ticket.spec.fallbacks].map((one) => [one.name, one]));
-  let next = await nextFindingNumber(tx, run.id);
-  const texts = await putTexts(
-    tx,
-    checked.findings.flatMap((one) => [one.title, one.body, one.quote, one.suggestion ?? '']),
-  );
-  for (const [index, one] of checked.findings.entries()) {
-    const before = known.find((other) => other.fingerprint === one.fingerprint);
-    const number = before?.number ?? next++;
-    const reviewer = names.get(one.reviewer);
-    const command = reviewer !== undefined && providerOf(reviewer) === COMMAND;
-    const [title = '', body = '', quote = '', suggestion = ''] = texts.slice(index * 4, index * 4 + 4);
-    const data = {
-      finding: number,
-      fingerprint: one.fingerprint,
-      path,
-      side: one.side,
-      start_line: one.start_line,
-      end_line: one.end_line,
-      severity: one.severity,
-      lens: one.lens,
-      state: one.grounded ? ('open' as const) : ('ungrounded' as const),
-      reviewer: one.reviewer,
-      command,
-      ticket: ticket.id,
-      key: ticket.key,
-      blob: ticket.spec.blob[one.side],
-      title,
-      body,
-      quote,
-      suggestion: one.suggestion === null ? null : suggestion,
-    };
-    const seq = unit.append('finding.raised', { block: ticket.blockId, ...by, data });
-    await upsertFinding(tx, {
-      runId: run.id,
-      number,
-      fingerprint: one.fingerprint,
-      path,
-      side: one.side,
-      startLine: one.start_line,
-      endLine: one.end_line,
-      severity: one.severity,
-      lens: one.lens,
-      // FND-2: a dismissal sticks to the fingerprint in this run, as the fold has it
-      state: before?.state === 'dismissed' ? 'dismissed' : data.state,
-      reviewer: one.reviewer,
-      command,
-      ticketId: ticket.id,
-      key: ticket.key,
-      blob: data.blob,
-      title,
-      body,
-      quote,
-      suggestion: data.suggestion,
-      seq,
-    });
-  }
-  const open = known.filter((one) => one.state === 'open' || one.state === 'answered');
-  const entries = await Promise.all(
-    open.map(async (one) => {
-      const raisedBy = await findTicket(tx, one.ticketId);
-      return { ...one, entry: raisedBy?.spec.reviewers.find((entry) => entry.name === one.reviewer) };
-    }),
-  );
-  for (const finding of silencedFindings(ticket.spec, checked, entries)) {
-    const seq = unit.append('finding.ended', {
-      block: ticket.blockId,
-      ...by,
-      data: {
-        finding,
-        state: 'fixed',
-        reason: 'not_raised_again',
-        head: run.head ?? ticket.spec.head,
-        text: null,
-      },
-    });
-    await endFinding(tx, run.id, finding, 'fixed', seq);
-  }
 }
 
 /** LSE-3, LSE-4: the same result again is a success; another one under the grant is a conflict; else it came too late. */

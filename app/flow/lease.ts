@@ -159,7 +159,7 @@ async function earlierOf(deps: Deps, ticket: Ticket): Promise<EarlierFinding[]> 
   );
   const texts = await readTexts(
     deps.database.db,
-    open.flatMap((one) => [one.title, one.body]),
+    open.flatMap((one) => [one.title, one.body, one.quote]),
   );
   return open.map((one) => ({
     finding: one.number,
@@ -169,5 +169,6 @@ async function earlierOf(deps: Deps, ticket: Ticket): Promise<EarlierFinding[]> 
     body: (texts.get(one.body) ?? '').slice(0, 4000),
     start_line: one.startLine,
     answer: null,
+    quote: (texts.get(one.quote) ?? '').slice(0, 4000),
   }));
 }
