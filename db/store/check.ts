@@ -153,6 +153,8 @@ export async function writtenCheck(
       seq: value.seq,
       ...(value.githubId === undefined ? {} : { githubId: value.githubId }),
       attempts: 0,
+      // a create that wrote everything is told here alone (GAT-6 asks when people could first see it)
+      publishedAt: sql`coalesce(${checkRun.publishedAt}, cs_now())`,
       writtenAt: sql`cs_now()`,
       dueAt: value.dueInMs === null ? null : inMs(value.dueInMs),
     })
