@@ -150,6 +150,7 @@ export async function fillPeer(url: string, jobs: number): Promise<void> {
 export async function peerRate(url: string, callers: number, ms: number): Promise<number> {
   const pool = new pg.Pool({ connectionString: url, max: callers + 1 });
   pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
   let first = 0;
   let last = 0;
   let done = 0;

@@ -187,15 +187,6 @@ export async function listLeasesOfRunner(reader: Reader, runnerId: string): Prom
     .orderBy(asc(lease.id));
 }
 
-/** Live leases of a run. */
-export async function listLeasesOfRun(reader: Reader, runId: string): Promise<Lease[]> {
-  return reader
-    .select()
-    .from(lease)
-    .where(and(eq(lease.runId, runId), eq(lease.state, 'live')))
-    .orderBy(asc(lease.id));
-}
-
 /** Live leases whose time is up, by expiry or by a drain that ended; at most `limit`. */
 export async function listExpiredLeases(reader: Reader, limit: number): Promise<Lease[]> {
   return reader

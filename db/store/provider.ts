@@ -28,15 +28,6 @@ export async function ensureProviders(
   }
 }
 
-/** Sets the capacity of a provider; slots in use above it go when their session ends and this is called again. */
-export async function setSlots(tx: Tx, installationId: string, name: string, slots: number): Promise<void> {
-  await tx.execute(sql`
-    insert into slot (installation_id, provider, no) select ${installationId}, ${name}, n from generate_series(1, ${slots}) n
-    on conflict do nothing`);
-  await tx.execute(sql`
-    delete from slot where installation_id = ${installationId} and provider = ${name} and no > ${slots} and session_id is null`);
-}
-
 /** Providers of an installation by name. */
 export async function listProviders(reader: Reader, installationId: string): Promise<Provider[]> {
   return reader
