@@ -128,6 +128,27 @@ describe('verdicts', () => {
     expect(judge(list, {}, NOW + 6 * HOUR)).toMatchObject({ conclusion: 'failure', dueAtMs: null });
   });
 
+  test('GAT-3: the deadline counts from when work could begin: the head, consent that came late, a rerun', () => {
+    const late = new FactList().policy().head([a]);
+    late.at = '2026-11-29T20:00:00.000Z';
+    expect(judge(late.allow(), {}, NOW + 8 * HOUR)).toMatchObject({
+      conclusion: 'in_progress',
+      dueAtMs: NOW + 14 * HOUR,
+    });
+    const again = green();
+    again.at = '2026-11-30T12:00:00.000Z';
+    again.add('human.acted', {
+      act: 'rerun',
+      head: HEAD,
+      permission: 'write',
+      clause: null,
+      paths: [],
+      self: false,
+      text: null,
+    });
+    expect(judge(again, { openTickets: 2 }, NOW + 24 * HOUR).conclusion).toBe('in_progress');
+  });
+
   test('TKT-2: a transient end is pending, a final one is unavailable with its cause, a partial one never approves', () => {
     const list = () => new FactList().policy().head([a, b]).allow().end(a);
     expect(codes(list().end(b, { end: 'timeout', final: false }))).toEqual(['reviews_pending']);

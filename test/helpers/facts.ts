@@ -16,12 +16,14 @@ export const HEAD = commit('a');
 export class FactList {
   readonly rows: Fact[] = [];
   #present: readonly DecidedPath[] = [];
+  /** Product time of the next rows. */
+  at = '2026-11-29T12:00:00.000Z';
 
   /** Appends a row of a kind. */
   add<K extends RowKind>(kind: K, data: RowData<K>, block: string | null = null): this {
     this.rows.push({
       seq: this.rows.length + 1,
-      at: '2026-11-29T12:00:00.000Z',
+      at: this.at,
       kind,
       block,
       actor: { kind: 'app', id: '1', via: 'delivery' },

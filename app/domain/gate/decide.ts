@@ -95,7 +95,9 @@ export function decideGate(
   const blocking = facts.ledger === null ? blockingFindings(state, blockAt) : [];
   const deadlineMs = policy?.deadlineMs ?? DEFAULT_DEADLINE_MS;
   const found: Draft[] = facts.reasons.flatMap((reason) => operational(reason, deadlineMs));
-  const machineUntil = facts.headAtMs + deadlineMs;
+  // a head that waited for a person's consent has had no machine time yet, and a rerun gets its own
+  const woken = state.wokenAt === null ? 0 : Date.parse(state.wokenAt);
+  const machineUntil = Math.max(facts.headAtMs, woken) + deadlineMs;
   if (facts.ledger !== null) {
     found.push({ code: facts.ledger.code, detail: facts.ledger.detail });
   } else {
@@ -104,8 +106,11 @@ export function decideGate(
       if (!found.some((reason) => reason.code === 'git_unavailable'))
         found.push({ code: 'reviews_pending', detail: 'reading the pull request', untilMs: machineUntil });
     } else {
-      if (!isAllowed(state)) found.push({ code: 'needs_allow' });
-      found.push(...coverageReasons(state, policy, facts.openTickets, machineUntil));
+      const allowed = isAllowed(state);
+      if (!allowed) found.push({ code: 'needs_allow' });
+      // before consent nothing is under way, and nothing ends by itself
+      const covered = coverageReasons(state, policy, facts.openTickets, machineUntil);
+      found.push(...covered.filter((one) => allowed || one.code !== 'reviews_pending'));
       const missing = gaps(state);
       if (missing.length > 0)
         found.push({ code: 'coverage_gap', count: missing.length, detail: missing[0] ?? null });

@@ -87,7 +87,7 @@ export const REASONS = {
   },
   needs_allow: {
     class: 'held',
-    what: 'nobody with write has allowed to spend on this pull request',
+    what: 'waits until somebody with write allows its review',
     clears: '`/allow` in a comment',
     who: 'write',
   },

@@ -35,20 +35,23 @@ const steps: Steps = {
   'run.closed': (state, { seq, data }) => {
     state.closed = { ...data, seq };
   },
-  'run.reopened': (state) => {
+  'run.reopened': (state, { at }) => {
     state.closed = null;
+    state.wokenAt = at;
   },
   'run.sealed': (state) => {
     state.sealed = true;
   },
   'run.head': (state, { seq, at, data }) => {
     state.heads.push({ ...data, seq, at });
+    state.wokenAt = at;
   },
   'run.policy': (state, { seq, data }) => {
     state.policy = { ...data, seq };
   },
-  'run.allowed': (state, { seq, data }) => {
+  'run.allowed': (state, { seq, at, data }) => {
     state.allowances.push({ ...data, seq });
+    state.wokenAt = at;
   },
   decision: (state, { seq, data }) => {
     for (const path of data.gone) state.files.delete(pathKey(path));
@@ -134,8 +137,9 @@ const steps: Steps = {
       return void anomaly(state, seq, `end of F${data.finding}, which was never raised`);
     state.findings.set(finding.number, { ...finding, state: data.state, seq });
   },
-  'human.acted': (state, { seq, actor, data }) => {
+  'human.acted': (state, { seq, at, actor, data }) => {
     state.acts.push({ ...data, seq, actor: actor.id, revoked: false });
+    if (data.act === 'rerun') state.wokenAt = at;
   },
   'human.revoked': (state, { seq, data }) => {
     const act = state.acts.find((known) => known.seq === data.seq);

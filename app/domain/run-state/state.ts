@@ -91,6 +91,8 @@ export interface RunState {
   closed: (RowData<'run.closed'> & { readonly seq: number }) | null;
   sealed: boolean;
   heads: Head[];
+  /** When work on the present head could last begin (a head, consent, a rerun, a reopening): ISO; deadlines count from it. */
+  wokenAt: string | null;
   policy: (RowData<'run.policy'> & { readonly seq: number }) | null;
   /** The present file set by exact path bytes. */
   files: Map<string, FileFact>;
@@ -124,6 +126,7 @@ export function emptyState(): RunState {
     closed: null,
     sealed: false,
     heads: [],
+    wokenAt: null,
     policy: null,
     files: new Map(),
     blocks: new Map(),
