@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { type Bench, interleave, versionsOf } from './bench.ts';
 
-const REPS = 7;
+const REPS = 5;
 const MUST = 60;
 
 /** Each repetition in a new process: a policy's first pull request meets no warm compiler. */
@@ -12,7 +12,7 @@ export const bench: Bench = {
   what: 'ownership of 3,000 paths over 4,000 patterns, cold, vs one picomatch alternation a block',
   must: MUST,
   aim: 30,
-  unit: 'ms',
+  unit: 'ms of CPU',
   async run() {
     const hits = new Set<number>();
     const { ours, peer } = await interleave(REPS, {
