@@ -22,6 +22,8 @@ export interface Policy extends Omit<PolicyFile, 'levels' | 'reviewers'> {
   readonly levels: Readonly<Record<ReviewLevel, readonly string[]>>;
   /** The highest level the policy names; L3 when it names none. Guarded paths are reviewed at it (OWN-8). */
   readonly highest: ReviewLevel;
+  /** Whether L1 is not spelled out: then the first reviewer that reads a file has it alone. */
+  readonly firstAtL1: boolean;
 }
 
 /** What a policy file says, or why it says nothing. */
@@ -65,11 +67,12 @@ function complete(file: PolicyFile): Policy {
     ...file,
     reviewers: new Map(Object.entries(file.reviewers)),
     levels: {
-      L1: file.levels.L1 ?? all.slice(0, 1),
+      L1: file.levels.L1 ?? all,
       L2: file.levels.L2 ?? all,
       L3: file.levels.L3 ?? all,
     },
     highest: named[0] ?? 'L3',
+    firstAtL1: file.levels.L1 === undefined,
   };
 }
 

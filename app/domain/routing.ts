@@ -68,7 +68,10 @@ export function routeFile(
   const named = [...new Set(routes.flatMap((route) => route?.reviewers ?? policy.levels[level]))];
   const unknown = named.find((name) => !policy.reviewers.has(name));
   if (unknown !== undefined) return invalid(`no reviewer is named ${unknown}`);
-  const reviewers = named.filter((name) => takes(policy, name, file));
+  const taking = named.filter((name) => takes(policy, name, file));
+  // a light level that nobody spelled out is one reviewer, and one that reads the file
+  const first = policy.firstAtL1 && level === 'L1' && !routes.some((route) => route?.reviewers !== undefined);
+  const reviewers = first ? taking.slice(0, 1) : taking;
   if (reviewers.length > 0) return { level, reviewers, timeoutMs };
   if (file.deleted) return { level: 'L0', reviewers: [], timeoutMs, reason: 'deleted' };
   if (named.length === 0) return invalid(`the policy names no reviewer for ${level}`);

@@ -88,7 +88,16 @@ describe('reviewers', () => {
       detail: 'none of lint (L1) reads this path',
     });
     expect(route(policy, 'README.md', 'L2')).toMatchObject({ reviewers: ['model', 'spare'] });
-    expect(route(policyOf(''), 'x.md', 'L1')).toHaveProperty('invalid');
+    expect(route(policyOf('levels: {L1: [lint]}\n'), 'x.md', 'L1')).toHaveProperty('invalid');
+  });
+
+  it('POL-1: a light level that nobody spelled out is the first reviewer that reads the file', () => {
+    const open = policyOf('');
+    expect(route(open, 'a.ts', 'L1')).toMatchObject({ reviewers: ['lint'] });
+    expect(route(open, 'db/1.sql', 'L1')).toMatchObject({ reviewers: ['sql'] });
+    expect(route(open, 'README.md', 'L1'), 'a change of documents alone is not route_invalid').toMatchObject({
+      reviewers: ['model'],
+    });
   });
 
   it('ADM-3: a route over lines matches within its bounds, and never a file whose lines are unknown', () => {

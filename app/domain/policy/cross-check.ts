@@ -83,12 +83,11 @@ export function crossCheck(file: PolicyFile, lineOf: LineOf): { errors: PolicyEr
     files.add(pool.workflow);
   });
 
-  const levelsOpen = file.levels.L2 === undefined || file.levels.L3 === undefined;
+  const levelsOpen = (['L1', 'L2', 'L3'] as const).some((level) => file.levels[level] === undefined);
   if (!levelsOpen) {
     for (const name of known) {
-      if (!used.has(name) && !(file.levels.L1 === undefined && name === known[0])) {
+      if (!used.has(name))
         notes.push(note(['reviewers', name], `${name} is used by no level and no route`, lineOf));
-      }
     }
   }
   if (known.length === 0)

@@ -139,7 +139,7 @@ export const policySchema = z
       .describe('The reviewers by name (REV-1); none: the run waits with `setup_incomplete`.'),
     levels: z
       .strictObject({
-        L1: names.optional().describe('Light; without it the first reviewer.'),
+        L1: names.optional().describe('Light; without it the first reviewer that reads the file.'),
         L2: names.optional().describe('Standard; without it all reviewers.'),
         L3: names.optional().describe('Deep; without it all reviewers.'),
       })

@@ -94,6 +94,7 @@ describe('defaults', () => {
       reviewers: new Map(),
       levels: { L1: [], L2: [], L3: [] },
       highest: 'L3',
+      firstAtL1: true,
       routes: [],
       pools: [{ kind: 'workflow', workflow: 'countersign.yml', capacity: 4, serves: ['review'] }],
       publish: { blocks: 'auto', annotations: 500, comments: 'off' },
@@ -102,7 +103,7 @@ describe('defaults', () => {
     });
   });
 
-  it('POL-1: without levels L1 is the first reviewer, L2 and L3 are all; the order is that of the file', () => {
+  it('POL-1: levels left out are all reviewers in the order of the file, and L1 takes the first that reads a file', () => {
     const policy = valid(`version: 1
 reviewers:
 ${linter}  z-model: {uses: openai, model: m}
@@ -110,10 +111,11 @@ ${linter}  z-model: {uses: openai, model: m}
 levels: {L2: [a-model]}
 `);
     expect(policy.levels).toEqual({
-      L1: ['lint'],
+      L1: ['lint', 'z-model', 'a-model'],
       L2: ['a-model'],
       L3: ['lint', 'z-model', 'a-model'],
     });
+    expect(policy.firstAtL1).toBe(true);
     expect(policy.highest).toBe('L2');
     expect(policy.reviewers.get('z-model')).toMatchObject({ key: 'OPENAI_API_KEY', fallbacks: [] });
     expect(policy.reviewers.get('a-model')).toMatchObject({ key: 'MY_KEY' });
