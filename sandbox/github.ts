@@ -57,8 +57,6 @@ import { repoHandlers } from './rest/repos.ts';
 import { Webhooks } from './webhooks.ts';
 import { type IdKind, World } from './world.ts';
 
-export type { RepositoryOptions };
-
 /** Settings of a sandbox: where ids start, by kind; every kind starts above 2^31. */
 export type GitHubOptions = { readonly firstIds?: Partial<Record<IdKind, number>> };
 

@@ -3,7 +3,7 @@
  * no prose (REV-9); the nonce proves that the answer belongs to this ticket and not to a text in it.
  */
 import * as z from 'zod';
-import { severitySchema } from '../../app/domain/ledger/row-kinds.ts';
+import { severitySchema } from '../../app/domain/ledger/row-fields.ts';
 import { pathKey, showPath, type WirePath } from '../../app/domain/path.ts';
 import type { EarlierAnswer, RawFinding } from './reviewer.ts';
 

@@ -1,6 +1,6 @@
 /** What a reviewer is given and what it may answer (REV-3, REV-9, REV-10). */
 import type * as z from 'zod';
-import type { severitySchema, ticketEndSchema } from '../../app/domain/ledger/row-kinds.ts';
+import type { severitySchema, ticketEndSchema } from '../../app/domain/ledger/row-fields.ts';
 import type { LeasedTicket, ReviewerSpec } from '../../app/protocol/runner.ts';
 import type { ChangedFile } from '../objects/diff.ts';
 import type { Neighbour } from '../objects/neighbours.ts';

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { type AttributesFile, compileAttributes } from './file-set/attributes.ts';
 import { isLockfile, type Kind, kindOf } from './file-set/kind.ts';
-import type { DecidedPath } from './ledger/row-kinds.ts';
+import type { DecidedPath } from './ledger/row-fields.ts';
 import { type DecidedLevel, decideLevel, type L0Class } from './level.ts';
 import { pathText } from './ownership/guard.ts';
 import { compileEntries } from './ownership/match.ts';

@@ -4,7 +4,7 @@
  * names the reviewers for the level that was decided and never changes it.
  */
 import type * as z from 'zod';
-import type { kindSchema, levelSchema } from './ledger/row-kinds.ts';
+import type { kindSchema, levelSchema } from './ledger/row-fields.ts';
 import type { WirePath } from './path.ts';
 import { matcher } from './policy/pattern.ts';
 import type { ReviewerEntry } from './policy/reviewer.ts';

@@ -1,6 +1,7 @@
 import { updateRun } from '../../db/store/run.ts';
 import { cancelTicketsOfRun, clearDue } from '../../db/store/ticket.ts';
-import type { Actor, Cause, RowData } from '../domain/ledger/row-kinds.ts';
+import type { Actor, Cause } from '../domain/ledger/row-fields.ts';
+import type { RowData } from '../domain/ledger/row-kinds.ts';
 import { withRun } from './append-rows.ts';
 import type { Deps } from './deps.ts';
 

@@ -16,7 +16,8 @@ import {
 import type { Runner } from '../../db/store/runner.ts';
 import { releaseBackoffs, type Ticket } from '../../db/store/ticket.ts';
 import { listRunsBehind } from '../../db/store/waiting.ts';
-import type { Actor, Cause, RowData } from '../domain/ledger/row-kinds.ts';
+import type { Actor, Cause } from '../domain/ledger/row-fields.ts';
+import type { RowData } from '../domain/ledger/row-kinds.ts';
 import { encodePath } from '../domain/path.ts';
 import { COMMAND } from '../domain/provider.ts';
 import type { TicketEnd } from '../domain/review.ts';

@@ -14,7 +14,8 @@ import {
   updateRun,
 } from '../../db/store/run.ts';
 import { missingPermissions } from '../domain/installation.ts';
-import type { Actor, Cause, RowData } from '../domain/ledger/row-kinds.ts';
+import type { Actor, Cause } from '../domain/ledger/row-fields.ts';
+import type { RowData } from '../domain/ledger/row-kinds.ts';
 import { Fault } from '../errors.ts';
 import type { PullInfo } from '../github/port.ts';
 import { openRun, type RunUnit, withRun } from './append-rows.ts';

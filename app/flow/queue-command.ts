@@ -1,5 +1,5 @@
 import { addJob } from '../../db/store/job.ts';
-import type { Cause } from '../domain/ledger/row-kinds.ts';
+import type { Cause } from '../domain/ledger/row-fields.ts';
 import type { Deps } from './deps.ts';
 
 /** A comment that may hold commands, as a delivery or GitHub's list tells it. */

@@ -1,6 +1,6 @@
 import { describeDelivery, endDelivery, findDelivery, isRepeated } from '../../db/store/delivery.ts';
 import type { InboxEvent } from '../domain/inbox-event.ts';
-import type { Actor, Cause } from '../domain/ledger/row-kinds.ts';
+import type { Actor, Cause } from '../domain/ledger/row-fields.ts';
 import { Fault, Refusal } from '../errors.ts';
 import type { Deps } from './deps.ts';
 import { receiveCheckRequest } from './receive-delivery/check-request.ts';

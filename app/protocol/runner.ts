@@ -11,7 +11,7 @@ import {
   severitySchema,
   sha256Schema,
   ticketEndSchema,
-} from '../domain/ledger/row-kinds.ts';
+} from '../domain/ledger/row-fields.ts';
 import { wirePathSchema } from '../domain/path.ts';
 
 /** The protocol's version; another major version leases nothing (LSE-7). */

@@ -99,26 +99,6 @@ export const file = pgTable(
   (t) => [primaryKey({ columns: [t.runId, t.path] }), index('file_key').on(t.runId, t.key)],
 );
 
-/** Every level ever decided in a run, to be read back and never decided again (BLK-6). */
-export const decision = pgTable(
-  'decision',
-  {
-    runId: text('run_id')
-      .notNull()
-      .references(() => run.id),
-    path: bytea().notNull(),
-    /** SHA-256 over both blobs and modes, hex. */
-    content: text().notNull(),
-    policy: text().notNull(),
-    level: text().$type<'L0' | 'L1' | 'L2' | 'L3'>().notNull(),
-    asked: text(),
-    reason: text(),
-    kind: text().notNull(),
-    seq: count().notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.runId, t.path, t.content, t.policy] })],
-);
-
 /** A path a block claimed (OWN-4…OWN-7): a projection of claim rows. */
 export const claim = pgTable(
   'claim',

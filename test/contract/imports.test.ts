@@ -83,7 +83,7 @@ const table: { who: RegExp; may: (string | RegExp)[] }[] = [
       'app/errors.ts',
       /^app\/domain\/(finding|ticket|redact|path|transcript|limits|provider|workflow|text|policy\/pattern)/,
       'app/domain/ledger/canonical',
-      'app/domain/ledger/row-kinds',
+      'app/domain/ledger/row-',
       /^(?!app\/|db\/|sandbox\/|test\/|bench\/)/,
     ],
   },

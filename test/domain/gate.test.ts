@@ -4,7 +4,8 @@ import { conclude, decideGate, type GateFacts, type GatePolicy } from '../../app
 import { CLASSES, isReasonCode, REASONS, type ReasonClass } from '../../app/domain/gate/reason.ts';
 import { gateDigest, recordGate } from '../../app/domain/gate/record.ts';
 import { refusedUnreviewed } from '../../app/domain/gate/unreviewed.ts';
-import { type DecidedPath, rowKinds } from '../../app/domain/ledger/row-kinds.ts';
+import type { DecidedPath } from '../../app/domain/ledger/row-fields.ts';
+import { rowKinds } from '../../app/domain/ledger/row-kinds.ts';
 import { foldRows } from '../../app/domain/run-state/fold.ts';
 import { commit, decided, FactList, HEAD, sha } from '../helpers/facts.ts';
 

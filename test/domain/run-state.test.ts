@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { DecidedPath } from '../../app/domain/ledger/row-kinds.ts';
+import type { DecidedPath } from '../../app/domain/ledger/row-fields.ts';
 import { filesDigest, gaps, isAllowed, standings } from '../../app/domain/run-state/coverage.ts';
 import { foldRow, foldRows } from '../../app/domain/run-state/fold.ts';
 import { emptyState, presentHead } from '../../app/domain/run-state/state.ts';

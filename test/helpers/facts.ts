@@ -1,6 +1,7 @@
 /** Verified rows for tests of the fold and the gate, without keys: the domain never sees more than these fields. */
 import { createHash } from 'node:crypto';
-import type { DecidedPath, RowData, RowKind } from '../../app/domain/ledger/row-kinds.ts';
+import type { DecidedPath } from '../../app/domain/ledger/row-fields.ts';
+import type { RowData, RowKind } from '../../app/domain/ledger/row-kinds.ts';
 import { rowKinds } from '../../app/domain/ledger/row-kinds.ts';
 import { pathKey, type WirePath } from '../../app/domain/path.ts';
 import type { Fact } from '../../app/domain/run-state/fact.ts';

@@ -1,5 +1,5 @@
 /** Runs and signers for tests of the ledger. */
-import type { Actor, Cause } from '../../app/domain/ledger/row-kinds.ts';
+import type { Actor, Cause } from '../../app/domain/ledger/row-fields.ts';
 import { openRun, type UnitDeps } from '../../app/flow/append-rows.ts';
 import { newKeys } from '../../app/signing/keys.ts';
 import { createSigner, type Signer } from '../../app/signing/signer.ts';

@@ -10,10 +10,10 @@ import { workflowFile } from '../../app/domain/workflow.ts';
 import { verifyRun } from '../../app/flow/verify-run.ts';
 import { type RunningServer, startServer } from '../../app/server.ts';
 import { findRunOfPull, type Run } from '../../db/store/run.ts';
-import { type RepositoryOptions, type SandboxGitHub, startGitHub } from '../../sandbox/github.ts';
+import { type SandboxGitHub, startGitHub } from '../../sandbox/github.ts';
 import type { App, CheckRun, Installation, User } from '../../sandbox/model.ts';
 import type { Pull } from '../../sandbox/pull.ts';
-import type { Repository } from '../../sandbox/repository.ts';
+import type { Repository, RepositoryOptions } from '../../sandbox/repository.ts';
 import { type TestDatabase, testDatabase } from './database.ts';
 
 /**
@@ -68,7 +68,7 @@ export interface TestStage {
 }
 
 /** What git inherits of this process, as the server's configuration would give it. */
-const inherit = (names: readonly string[]) =>
+export const inherit = (names: readonly string[]) =>
   Object.fromEntries(
     names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
   );

@@ -1,6 +1,6 @@
 /** Our own JSON for commands: `{"version": 1, "count": n, "findings": […]}`, the whole of standard output (REV-1a). */
 import * as z from 'zod';
-import { severitySchema } from '../../../app/domain/ledger/row-kinds.ts';
+import { severitySchema } from '../../../app/domain/ledger/row-fields.ts';
 import type { RawFinding } from '../reviewer.ts';
 import type { ParseContext, Parsed } from './format.ts';
 

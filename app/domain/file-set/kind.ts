@@ -1,6 +1,6 @@
 /** What a path is (BLK-6), by its name alone: never by what the head or the file says. */
 import type * as z from 'zod';
-import type { kindSchema } from '../ledger/row-kinds.ts';
+import type { kindSchema } from '../ledger/row-fields.ts';
 
 /** What a path or a block mostly is. */
 export type Kind = z.infer<typeof kindSchema>;

@@ -10,11 +10,9 @@ import {
   type Cause,
   causeSchema,
   idSchema,
-  type RowData,
-  type RowKind,
-  rowKinds,
   sha256Schema,
-} from './row-kinds.ts';
+} from './row-fields.ts';
+import { type RowData, type RowKind, rowKinds } from './row-kinds.ts';
 
 /** The version of the body's form. */
 export const ROW_VERSION = 1;

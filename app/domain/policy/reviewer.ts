@@ -1,6 +1,6 @@
 /** Reviewers as the policy writes them (REV-1, REV-1a): only the kinds that work in this version. */
 import * as z from 'zod';
-import { severitySchema } from '../ledger/row-kinds.ts';
+import { severitySchema } from '../ledger/row-fields.ts';
 import { count, lens, pattern, patterns, reviewerName } from './values.ts';
 
 const keyVariable = z

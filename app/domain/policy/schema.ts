@@ -4,7 +4,7 @@
  * and refused. Defaults are the first choices of POL-1.
  */
 import * as z from 'zod';
-import { kindSchema, severitySchema } from '../ledger/row-kinds.ts';
+import { kindSchema, severitySchema } from '../ledger/row-fields.ts';
 import { reviewer } from './reviewer.ts';
 import { count, duration, durationMs, lens, names, patterns, reviewerName, userId } from './values.ts';
 

@@ -1,5 +1,6 @@
 /** A verified row as the fold reads it: the body's fields that a verdict rests on, typed by kind. */
-import type { Actor, Cause, RowData, RowKind } from '../ledger/row-kinds.ts';
+import type { Actor, Cause } from '../ledger/row-fields.ts';
+import type { RowData, RowKind } from '../ledger/row-kinds.ts';
 
 /** A verified row of one kind. `at` is ISO product time; `block` is the block it concerns, if any. */
 export interface FactOf<K extends RowKind> {

@@ -1,5 +1,6 @@
 /** What a run's verified rows say, folded. The ledger decides; tables are projections of the same rows. */
-import type { DecidedPath, RowData } from '../ledger/row-kinds.ts';
+import type { DecidedPath } from '../ledger/row-fields.ts';
+import type { RowData } from '../ledger/row-kinds.ts';
 import type { WirePath } from '../path.ts';
 
 /** A head the run has had (RUN-3). */

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { findReadCursor, saveReadCursor } from '../../../db/store/delivery.ts';
 import type { Repository } from '../../../db/store/installation.ts';
 import { listOpenRuns } from '../../../db/store/run.ts';
-import type { Cause } from '../../domain/ledger/row-kinds.ts';
+import type { Cause } from '../../domain/ledger/row-fields.ts';
 import type { GitHub } from '../../github/port.ts';
 import type { Deps } from '../deps.ts';
 import { queueCommand } from '../queue-command.ts';

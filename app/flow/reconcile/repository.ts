@@ -7,7 +7,7 @@ import {
 } from '../../../db/store/installation.ts';
 import { addJob } from '../../../db/store/job.ts';
 import { listOpenRuns, productNow, type Run } from '../../../db/store/run.ts';
-import type { Actor, Cause } from '../../domain/ledger/row-kinds.ts';
+import type { Actor, Cause } from '../../domain/ledger/row-fields.ts';
 import type { PullInfo } from '../../github/port.ts';
 import { closeRun } from '../close-run.ts';
 import type { Deps } from '../deps.ts';

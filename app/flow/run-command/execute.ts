@@ -4,7 +4,7 @@ import { helpReply, statusReply } from '../../domain/command/reply.ts';
 import { rightFault } from '../../domain/command/rights.ts';
 import { COMMANDS } from '../../domain/command/table.ts';
 import type { ParsedCommand } from '../../domain/command.ts';
-import type { Cause } from '../../domain/ledger/row-kinds.ts';
+import type { Cause } from '../../domain/ledger/row-fields.ts';
 import { isAllowed } from '../../domain/run-state/coverage.ts';
 import type { Markdown } from '../../domain/summary/markdown.ts';
 import { Refusal } from '../../errors.ts';

@@ -3,7 +3,7 @@ import type { Reader } from '../../../db/client.ts';
 import { listFiles, type StoredFile } from '../../../db/store/file.ts';
 import type { Asker } from '../../domain/command/rights.ts';
 import type { AnyRow } from '../../domain/ledger/row.ts';
-import type { Actor, Cause } from '../../domain/ledger/row-kinds.ts';
+import type { Actor, Cause } from '../../domain/ledger/row-fields.ts';
 import { encodePath, pathKey, type WirePath } from '../../domain/path.ts';
 import type { Markdown } from '../../domain/summary/markdown.ts';
 import { Refusal, type RefusalCode } from '../../errors.ts';

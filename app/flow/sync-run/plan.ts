@@ -11,7 +11,7 @@ import {
   pairFiles,
 } from '../../domain/file-set.ts';
 import type { AnyRow } from '../../domain/ledger/row.ts';
-import type { DecidedPath } from '../../domain/ledger/row-kinds.ts';
+import type { DecidedPath } from '../../domain/ledger/row-fields.ts';
 import { entryKind } from '../../domain/ownership/entry.ts';
 import { compileGuard, pathText } from '../../domain/ownership/guard.ts';
 import { decideOwnership, foldClaims, type Ownership } from '../../domain/ownership.ts';
