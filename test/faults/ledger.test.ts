@@ -93,55 +93,63 @@ async function checkRound(round: Round, runs: readonly string[]): Promise<void> 
 
 const ROUNDS = Number(process.env['SOAK_ROUNDS'] ?? 4);
 
-test('attack 36: writers on one run, killed with kill -9: no acknowledged row is lost, no gap, no fork, each effect once', async () => {
-  const one = await testDatabase();
-  const { file, signer } = withKeys();
-  const deps = { database: one.database, signer };
-  await openTestRun(deps, 'run', '1');
-  const children: Child[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const now = Array.from({ length: 3 }, (_, i) =>
-      startChild('append', [one.url, file, `r${round}-p${i}`, '100000', 'run']),
-    );
-    children.push(...now);
-    await Promise.all(now.map((child) => child.line()));
-    await new Promise((done) => setTimeout(done, 20 + ((round * 37) % 150)));
-    for (const child of now) child.kill();
-    await Promise.all(now.map((child) => child.ended));
-    // a killed client's last transaction may still be ending: a unit of work waits for its lock
-    await checkRound({ deps, children }, []);
-  }
-  await one.database.transaction((tx) => tx.$client.query(`select from run where id = 'run' for update`));
-  await checkRound({ deps, children }, ['run']);
-  await one.drop();
-}, 240_000);
+test(
+  'attack 36: writers on one run, killed with kill -9: no acknowledged row is lost, no gap, no fork, each effect once',
+  async () => {
+    const one = await testDatabase();
+    const { file, signer } = withKeys();
+    const deps = { database: one.database, signer };
+    await openTestRun(deps, 'run', '1');
+    const children: Child[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const now = Array.from({ length: 3 }, (_, i) =>
+        startChild('append', [one.url, file, `r${round}-p${i}`, '100000', 'run']),
+      );
+      children.push(...now);
+      await Promise.all(now.map((child) => child.line()));
+      await new Promise((done) => setTimeout(done, 20 + ((round * 37) % 150)));
+      for (const child of now) child.kill();
+      await Promise.all(now.map((child) => child.ended));
+      // a killed client's last transaction may still be ending: a unit of work waits for its lock
+      await checkRound({ deps, children }, []);
+    }
+    await one.database.transaction((tx) => tx.$client.query(`select from run where id = 'run' for update`));
+    await checkRound({ deps, children }, ['run']);
+    await one.drop();
+  },
+  Math.max(240_000, ROUNDS * 10_000),
+);
 
-test('attack 36: Postgres itself killed with kill -9 under writers, fsync on: every acknowledged row is there', async () => {
-  const home = folder();
-  const { file, signer } = withKeys();
-  const children: Child[] = [];
-  let server: Embedded = await startEmbedded({ folder: home });
-  await migrateDatabase(server.url());
-  let database: Database = await connect(server.url(), { max: 2 });
-  await openTestRun({ database, signer }, 'run', '1');
-  for (let round = 0; round < Math.max(2, ROUNDS / 2); round++) {
+test(
+  'attack 36: Postgres itself killed with kill -9 under writers, fsync on: every acknowledged row is there',
+  async () => {
+    const home = folder();
+    const { file, signer } = withKeys();
+    const children: Child[] = [];
+    let server: Embedded = await startEmbedded({ folder: home });
+    await migrateDatabase(server.url());
+    let database: Database = await connect(server.url(), { max: 2 });
+    await openTestRun({ database, signer }, 'run', '1');
+    for (let round = 0; round < Math.max(2, ROUNDS / 2); round++) {
+      await database.close();
+      const now = Array.from({ length: 3 }, (_, i) =>
+        startChild('append', [server.url(), file, `r${round}-p${i}`, '100000', 'run']),
+      );
+      children.push(...now);
+      await Promise.all(now.map((child) => child.line()));
+      await new Promise((done) => setTimeout(done, 50 + ((round * 53) % 200)));
+      killServer(server);
+      await Promise.all(now.map((child) => child.ended));
+      await server.stop();
+      server = await startEmbedded({ folder: home });
+      database = await connect(server.url(), { max: 2 });
+      await checkRound({ deps: { database, signer }, children }, ['run']);
+    }
     await database.close();
-    const now = Array.from({ length: 3 }, (_, i) =>
-      startChild('append', [server.url(), file, `r${round}-p${i}`, '100000', 'run']),
-    );
-    children.push(...now);
-    await Promise.all(now.map((child) => child.line()));
-    await new Promise((done) => setTimeout(done, 50 + ((round * 53) % 200)));
-    killServer(server);
-    await Promise.all(now.map((child) => child.ended));
     await server.stop();
-    server = await startEmbedded({ folder: home });
-    database = await connect(server.url(), { max: 2 });
-    await checkRound({ deps: { database, signer }, children }, ['run']);
-  }
-  await database.close();
-  await server.stop();
-}, 240_000);
+  },
+  Math.max(240_000, ROUNDS * 10_000),
+);
 
 /** kill -9 of the server and, where /proc tells them, all its backends at once: nothing gets to flush. */
 function killServer(server: Embedded): void {

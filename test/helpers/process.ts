@@ -18,13 +18,17 @@ export interface Child {
   kill(): void;
 }
 
-/** Starts `test/processes/<name>.ts` with arguments. It runs in one process, so that a kill ends the program itself. */
-export function startChild(name: string, args: readonly string[]): Child {
+/**
+ * Starts `test/processes/<name>.ts` with arguments, and with this environment instead of the test's.
+ * It runs in one process, so that a kill ends the program itself.
+ */
+export function startChild(name: string, args: readonly string[], env = process.env): Child {
   const file = fileURLToPath(new URL(`../processes/${name}.ts`, import.meta.url));
   // the loader and not its command line: that would be a parent, and killing it would leave the program
   const loader = createRequire(import.meta.url).resolve('tsx');
   const child = spawn(process.execPath, ['--import', loader, file, ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
+    env,
   });
   const lines: string[] = [];
   let rest = '';
