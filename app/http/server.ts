@@ -24,7 +24,13 @@ export interface Handlers {
 export async function listen(host: string, port: number): Promise<HttpServer> {
   let handlers: Handlers | null = null;
   let listener: ReturnType<typeof getRequestListener> | null = null;
+  let closing = false;
   const server = createServer((request, response) => {
+    // a client that keeps its connection would hold the end up for the whole grace
+    if (closing) response.setHeader('connection', 'close');
+    response.once('close', () => {
+      if (closing) setImmediate(() => server.closeIdleConnections());
+    });
     const path = request.url?.split('?', 1)[0];
     if (handlers === null || listener === null) {
       const alive = path === '/healthz';
@@ -54,6 +60,7 @@ export async function listen(host: string, port: number): Promise<HttpServer> {
     },
     close: (graceMs) =>
       new Promise((done) => {
+        closing = true;
         const cut = setTimeout(() => server.closeAllConnections(), graceMs);
         server.close(() => {
           clearTimeout(cut);
