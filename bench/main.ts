@@ -8,14 +8,18 @@ const wanted = args.filter((arg) => !arg.startsWith('--')).map((id) => id.toUppe
 
 const here = new URL('.', import.meta.url);
 const benches: Bench[] = [];
-for (const file of readdirSync(here).filter((name) => name.endsWith('.bench.ts')).sort()) {
+for (const file of readdirSync(here)
+  .filter((name) => name.endsWith('.bench.ts'))
+  .sort()) {
   const module = (await import(new URL(file, here).href)) as { bench: Bench };
   benches.push(module.bench);
 }
 
 const unknown = wanted.filter((id) => !benches.some((bench) => bench.id === id));
 if (unknown.length > 0) {
-  console.error(`unknown bench ${unknown.join(', ')}; there are ${benches.map((bench) => bench.id).join(', ')}`);
+  console.error(
+    `unknown bench ${unknown.join(', ')}; there are ${benches.map((bench) => bench.id).join(', ')}`,
+  );
   process.exit(3);
 }
 
@@ -24,12 +28,25 @@ for (const bench of benches.filter(({ id }) => wanted.length === 0 || wanted.inc
   try {
     const result = await bench.run();
     const { id, unit, must, aim } = bench;
-    const line = { id, value: result.value, unit, peer: result.peer, ratio: result.ratio, must, aim, ok: result.ok, reps: result.reps, versions: result.versions };
+    const line = {
+      id,
+      value: result.value,
+      unit,
+      peer: result.peer,
+      ratio: result.ratio,
+      must,
+      aim,
+      ok: result.ok,
+      reps: result.reps,
+      versions: result.versions,
+    };
     if (json) console.log(JSON.stringify(line));
     else {
       const ratio = result.ratio === undefined ? '' : `  ratio ${result.ratio.toFixed(2)}`;
       console.log(`${id}  ${bench.what}`);
-      console.log(`    ${result.value.toFixed(2)} ${unit}  peer ${result.peer}${ratio}  must ${must}  aim ${aim}  ${result.ok ? 'ok' : 'BELOW must'}  (${result.reps} repetitions)`);
+      console.log(
+        `    ${result.value.toFixed(2)} ${unit}  peer ${result.peer}${ratio}  must ${must}  aim ${aim}  ${result.ok ? 'ok' : 'BELOW must'}  (${result.reps} repetitions)`,
+      );
     }
   } catch (error) {
     failed = true;

@@ -52,34 +52,3 @@ export function showPath(path: WirePath): string {
     b >= 0x20 && b < 0x7f ? String.fromCharCode(b) : `\\x${b.toString(16).padStart(2, '0')}`,
   ).join('');
 }
-
-/** Free text in JSON that may hold what JSON rows must not: the string, or its UTF-16 escaped reversibly. */
-export const wireTextSchema = z.union([z.string(), z.strictObject({ esc: z.string() })]);
-
-/** Free text as it travels in a row. */
-export type WireText = z.infer<typeof wireTextSchema>;
-
-/** The wire form of any JavaScript string; reversible (LED-2). */
-export function encodeText(text: string): WireText {
-  if (isSafeText(text)) return text;
-  let esc = '';
-  for (let i = 0; i < text.length; i++) {
-    const c = text.charCodeAt(i);
-    const lone =
-      (c >= 0xd800 &&
-        c <= 0xdbff &&
-        !(text.charCodeAt(i + 1) >= 0xdc00 && text.charCodeAt(i + 1) <= 0xdfff)) ||
-      (c >= 0xdc00 && c <= 0xdfff && !(text.charCodeAt(i - 1) >= 0xd800 && text.charCodeAt(i - 1) <= 0xdbff));
-    esc += c === 0 || c === 0x5c || lone ? `\\u${c.toString(16).padStart(4, '0')}` : text[i];
-  }
-  return { esc };
-}
-
-/** The string of a wire text. */
-export function decodeText(text: WireText): string {
-  return typeof text === 'string'
-    ? text
-    : text.esc.replace(/\\u([0-9a-f]{4})/g, (_, hex: string) =>
-        String.fromCharCode(Number.parseInt(hex, 16)),
-      );
-}

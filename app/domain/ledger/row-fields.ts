@@ -11,13 +11,15 @@ export const idSchema = z.string().regex(/^[0-9]{1,20}$/);
 export const oidSchema = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/);
 /** A SHA-256 in lower-case hex. */
 export const sha256Schema = z.string().regex(/^[0-9a-f]{64}$/);
+/** A git ref's short name; GitHub's own limit is 255 bytes. */
+export const refNameSchema = z.string().min(1).max(1024);
 /** A block's display id (BLK-2), `guarded` and `unowned` included. */
 export const blockIdSchema = z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/);
 
 /** A count. */
 export const countSchema = z.int().min(0);
 /** A reference into the erasable store of texts. */
-export const textRefSchema = sha256Schema;
+export const textRefSchema = sha256Schema.describe('SHA-256 of a text in the erasable store');
 /** A short word or code, never free text of people. */
 export const wordSchema = z.string().min(1).max(200);
 

@@ -15,6 +15,7 @@ import {
   kindSchema,
   levelSchema,
   oidSchema,
+  refNameSchema,
   runnerSchema,
   sessionSchema,
   severitySchema,
@@ -36,7 +37,7 @@ export const rowKinds = {
   }),
   'run.head': z.strictObject({
     head: oidSchema,
-    base_ref: wordSchema,
+    base_ref: refNameSchema,
     base: oidSchema,
     merge_base: oidSchema.nullable(),
     prior: oidSchema.nullable(),
@@ -212,7 +213,7 @@ export const rowKinds = {
   'fix.ended': z.strictObject({ fix: wordSchema, outcome: wordSchema, head: oidSchema }),
   'gate.decided': z.strictObject({
     head: oidSchema,
-    base_ref: wordSchema,
+    base_ref: refNameSchema,
     merge_base: oidSchema.nullable(),
     policy: sha256Schema.nullable(),
     mode: z.enum(['enforce', 'advisory']),
