@@ -70,6 +70,8 @@ export async function ensureRun(deps: Deps, input: EnsureRunInput): Promise<Ensu
   if (state === 'absent' && !input.enrolment.required) return { kind: 'not_enrolled' };
 
   const previous = await findNewestRun(db, repository.id, input.pull.number);
+  // opened by another process since `known` was read: not an earlier life of it, but this one
+  if (previous?.installationId === repository.installationId) return tell(deps, previous, input);
   if (previous !== null) {
     // the same pull request under an earlier installation: re-installed or transferred (RUN-1)
     await closeRun(deps, { run: previous.id, reason: 'reinstalled', actor: input.actor, cause: input.cause });
