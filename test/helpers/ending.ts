@@ -3,6 +3,9 @@ import { showPath } from '../../app/domain/path.ts';
 import type { Pull } from '../../sandbox/pull.ts';
 import type { KilledStage } from './killed-stage.ts';
 
+/** What an ending is read from. */
+export type Ended = Pick<KilledStage, 'gh' | 'app' | 'run' | 'rows' | 'query' | 'gate'>;
+
 /** One ending, to be compared as a whole. */
 export interface Ending {
   readonly gate: { readonly conclusion: string; readonly reasons: readonly string[] };
@@ -14,10 +17,10 @@ export interface Ending {
   readonly deliveries: Readonly<Record<string, number>>;
 }
 
-type Rows = Awaited<ReturnType<KilledStage['rows']>>;
+type Rows = Awaited<ReturnType<Ended['rows']>>;
 
 /** The ending of a pull request whose heads were these. Throws when the ledger does not verify or something contradicts it. */
-export async function endingOf(stage: KilledStage, pull: Pull, heads: readonly string[]): Promise<Ending> {
+export async function endingOf(stage: Ended, pull: Pull, heads: readonly string[]): Promise<Ending> {
   const rows = await stage.rows(pull);
   const verdicts = rows.filter((row) => row.kind === 'gate.decided');
   const last = verdicts.at(-1)?.data;
@@ -40,7 +43,8 @@ export async function endingOf(stage: KilledStage, pull: Pull, heads: readonly s
         : [],
     ),
   );
-  const shown = stage.gate(pull)?.conclusion ?? 'none';
+  const gate = stage.gate(pull);
+  const shown = gate?.conclusion ?? gate?.status ?? 'none';
   if (shown !== last?.conclusion)
     throw new Error(`GitHub shows ${shown}, the ledger says ${last?.conclusion}`);
   return {
@@ -60,7 +64,7 @@ export async function endingOf(stage: KilledStage, pull: Pull, heads: readonly s
 }
 
 /** GitHub's check runs of ours, each of which must be one that we know, under its own n. */
-async function checksOf(stage: KilledStage, pull: Pull, heads: readonly string[]): Promise<string[]> {
+async function checksOf(stage: Ended, pull: Pull, heads: readonly string[]): Promise<string[]> {
   const known = await stage.query<{ sha: string; name: string; n: number; id: string; conclusion: string }>(
     'select sha, name, n, github_id::text as id, conclusion from check_run where repository_id = $1',
     [String(pull.repository.id)],

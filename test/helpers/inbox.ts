@@ -59,8 +59,10 @@ export interface InboxStage {
   close(): Promise<void>;
 }
 
-/** Starts a stage; `close` in `afterAll`. */
-export async function inboxStage(): Promise<InboxStage> {
+/** Starts a stage; `close` in `afterAll`. `through` puts something between the server and its database. */
+export async function inboxStage(
+  through: (url: string) => Promise<string> = async (url) => url,
+): Promise<InboxStage> {
   const database = await testDatabase();
   const gh = await startGitHub();
   const folder = await mkdtemp(join(tmpdir(), 'cs-inbox-'));
@@ -72,7 +74,7 @@ export async function inboxStage(): Promise<InboxStage> {
   };
   const log: Log = { info: note('info'), warn: note('warn'), error: note('error') };
   const config: Config = {
-    databaseUrl: database.url,
+    databaseUrl: await through(database.url),
     dataDir: folder,
     keys: null,
     inherit: (names) => Object.fromEntries(names.map((name) => [name, process.env[name] ?? ''])),
