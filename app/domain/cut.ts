@@ -6,6 +6,8 @@ export interface WantedReview {
   readonly path: string;
   readonly block: string;
   readonly key: string;
+  /** The row of the newest open finding of this path that was raised on other content; null: none. */
+  readonly foreignSeq: number | null;
 }
 
 /** A ticket there is: active ones (pending, leased, held) and those that are over under a wanted key. */
@@ -18,6 +20,8 @@ export interface KnownTicket {
   readonly state: TicketState;
   readonly end: string | null;
   readonly lease: string | null;
+  /** The row of its end; null while it has none. */
+  readonly seq: number | null;
 }
 
 /** What a person asks to be reviewed again (CMD-1). A path is its `pathKey`. */
@@ -42,7 +46,8 @@ export interface Cut<W extends WantedReview> {
 /**
  * TKT-3: the same review key stands, whatever became of it; other content of a pending path replaces
  * it, of a leased path it is held, so a file is never with two runners and a burst of pushes costs one
- * review. A rerun opens the next round of what is over; what is active is not asked for twice.
+ * review. A rerun opens the next round of what is over; what is active is not asked for twice. So does
+ * a finding of other content that its reviewer never heard of: a force push back would else show it for ever.
  */
 export function planCut<W extends WantedReview>(
   wanted: readonly W[],
@@ -73,7 +78,7 @@ export function planCut<W extends WantedReview>(
     if (mine.some((ticket) => ticket.key === one.key)) continue;
     const before = over.get(one.key) ?? [];
     const ended = before.filter((ticket) => ticket.state === 'ended');
-    if (ended.length > 0 && !asks(rerun, one, ended)) continue;
+    if (ended.length > 0 && !asks(rerun, one, ended) && !unheard(one, ended)) continue;
     const rounds = (list: readonly KnownTicket[]) => Math.max(...list.map((ticket) => ticket.round));
     const round = ended.length > 0 ? rounds(ended) + 1 : before.length > 0 ? rounds(before) : 0;
     open.push({ wanted: one, round, held: mine.some((ticket) => ticket.state === 'leased') });
@@ -107,6 +112,12 @@ function asks(rerun: Rerun | null, wanted: WantedReview, ended: readonly KnownTi
       return newest.end !== 'reviewed';
     }
   }
+}
+
+function unheard(wanted: WantedReview, ended: readonly KnownTicket[]): boolean {
+  const { foreignSeq } = wanted;
+  if (foreignSeq === null) return false;
+  return ended.every((ticket) => ticket.end === 'reviewed' && ticket.seq !== null && ticket.seq < foreignSeq);
 }
 
 /** The order of a ticket within its run: the n-th of its block (from 0), blocks in their order (LSE-1). */

@@ -49,3 +49,29 @@ export function provenFixed(
     })
     .map((one) => one.number);
 }
+
+/** A finding as it stands, as far as raising it again asks. */
+export interface Standing {
+  readonly state: string;
+  readonly severity: Severity;
+  readonly command: boolean;
+}
+
+/**
+ * What a report of a known fingerprint makes of it (RND-1, TKT-4): the severity to record, or null where
+ * it says nothing. A model only raises: while a finding stands, no rerun, second model or vague quote
+ * makes it milder or ungrounded. A command that reports its own finding again has the last word.
+ */
+export function raisedAgain(
+  before: Standing | undefined,
+  report: { readonly grounded: boolean; readonly severity: Severity; readonly command: boolean },
+): Severity | null {
+  if (before?.state !== 'open' && before?.state !== 'answered') return report.severity;
+  if (!report.grounded) return null;
+  if (before.command && report.command) return report.severity;
+  return SEVERITIES.indexOf(before.severity) < SEVERITIES.indexOf(report.severity)
+    ? before.severity
+    : report.severity;
+}
+
+const SEVERITIES: readonly Severity[] = ['critical', 'high', 'medium', 'low', 'info'];

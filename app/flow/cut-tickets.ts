@@ -1,13 +1,14 @@
 /**
  * From the changed paths of a run's present head to tickets (TKT-1…TKT-3, TKT-5, POOL-3).
  *
- * Reads: run, its files and blocks, policy, tickets, providers; config blobs by git, outside the transaction.
+ * Reads: run, its files, blocks and findings, policy, tickets, providers; config blobs by git, outside the transaction.
  * Writes: ticket, lease (recalls), provider, slot, `provider_down`; rows `ticket.ended` where nobody can review.
  * Calls: git, only where a reviewer names config files. Queues: dispatch, decide-gate.
  * May fail with: `run_missing`, `git_unavailable` (retryable).
  */
 import { listBlocks, type StoredBlock } from '../../db/store/block.ts';
 import { listFiles, type StoredFile } from '../../db/store/file.ts';
+import { listOpenFindings, type StoredFinding } from '../../db/store/finding.ts';
 import { findRepository } from '../../db/store/installation.ts';
 import { listActiveLeaseStates, recallLease } from '../../db/store/lease.ts';
 import { loadPolicy } from '../../db/store/policy.ts';
@@ -110,7 +111,7 @@ async function cut(
   if (!spends) return { kind: 'waits', opened: 0, dropped: 0 };
   const files = await listFiles(tx, run.id);
   const blocks = await listBlocks(tx, run.id);
-  const wanted = asleep ? [] : wantedOf(files);
+  const wanted = asleep ? [] : wantedOf(files, await listOpenFindings(tx, run.id));
   const active = await listActiveTickets(tx, run.id);
   const leases = await listActiveLeaseStates(tx, run.id);
   const keys = [...new Set(wanted.map((one) => one.key))];
@@ -124,6 +125,7 @@ async function cut(
     end: ticket.verdict === 'cannot_review' ? 'cannot_review' : ticket.end,
     // only a lease without a session is recalled; the others are left to end (TKT-3)
     lease: ticket.leaseId !== null && leases.get(ticket.leaseId) === false ? ticket.leaseId : null,
+    seq: ticket.seq,
   }));
   const plan = planCut(wanted, known, rerun);
   for (const state of ['superseded', 'cancelled'] as const) {
@@ -144,7 +146,16 @@ async function cut(
   return { kind: 'cut', opened: plan.open.length, dropped: plan.drop.length };
 }
 
-function wantedOf(files: readonly StoredFile[]): Wanted[] {
+function wantedOf(files: readonly StoredFile[], findings: readonly StoredFinding[]): Wanted[] {
+  const found = new Map<string, StoredFinding[]>();
+  for (const one of findings) {
+    const path = pathKey(one.path);
+    found.set(path, [...(found.get(path) ?? []), one]);
+  }
+  const foreignSeq = (path: string, key: string) => {
+    const foreign = (found.get(path) ?? []).filter((one) => one.key !== key).map((one) => one.seq);
+    return foreign.length === 0 ? null : Math.max(...foreign);
+  };
   return files.flatMap((file) =>
     file.level === 'L0' || file.key === null
       ? []
@@ -153,6 +164,7 @@ function wantedOf(files: readonly StoredFile[]): Wanted[] {
             path: pathKey(encodePath(file.path)),
             block: file.blockId,
             key: file.key,
+            foreignSeq: foreignSeq(pathKey(encodePath(file.path)), file.key),
             file,
             level: file.level,
           },

@@ -5,7 +5,7 @@ import { findTicket, type Ticket } from '../../../db/store/ticket.ts';
 import { encodePath } from '../../domain/path.ts';
 import { COMMAND, providerOf } from '../../domain/provider.ts';
 import { type CheckedResult, silencedFindings } from '../../domain/result.ts';
-import type { OpenFinding } from '../../domain/round.ts';
+import { type OpenFinding, raisedAgain } from '../../domain/round.ts';
 import type { RunUnit } from '../append-rows.ts';
 
 /** Raises what was found, and ends what a command no longer finds, or a model says is mended, on new content (RND-1, FND-1). */
@@ -27,9 +27,11 @@ export async function recordFindings(
   );
   for (const [index, one] of checked.findings.entries()) {
     const before = known.find((other) => other.fingerprint === one.fingerprint);
-    const number = before?.number ?? next++;
     const reviewer = names.get(one.reviewer);
     const command = reviewer !== undefined && providerOf(reviewer) === COMMAND;
+    const severity = raisedAgain(before, { ...one, command });
+    if (severity === null) continue;
+    const number = before?.number ?? next++;
     const [title = '', body = '', quote = '', suggestion = ''] = texts.slice(index * 4, index * 4 + 4);
     const data = {
       finding: number,
@@ -38,7 +40,7 @@ export async function recordFindings(
       side: one.side,
       start_line: one.start_line,
       end_line: one.end_line,
-      severity: one.severity,
+      severity,
       lens: one.lens,
       state: one.grounded ? ('open' as const) : ('ungrounded' as const),
       reviewer: one.reviewer,
@@ -60,7 +62,7 @@ export async function recordFindings(
       side: one.side,
       startLine: one.start_line,
       endLine: one.end_line,
-      severity: one.severity,
+      severity,
       lens: one.lens,
       // FND-2: a dismissal sticks to the fingerprint in this run, as the fold has it
       state: before?.state === 'dismissed' ? 'dismissed' : data.state,
