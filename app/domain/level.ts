@@ -43,8 +43,14 @@ export interface LevelInput {
 /** Decides the level of one path. */
 export function decideLevel(policy: Policy, file: LevelInput): DecidedLevel {
   if (file.guarded) {
-    // the deleted side of a guarded pair is read with its new side
-    return { level: policy.highest, asked: null, reason: 'guarded' };
+    const guarded = { level: policy.highest, asked: null, reason: 'guarded' };
+    // where nobody reads deletions the deleted side of a pair is read with its new side
+    const decided = withoutReaders(
+      policy,
+      { ...file, deleted: file.deleted || file.pair === 'old' },
+      guarded,
+    );
+    return decided.level === 'L0' && file.pair === 'old' ? { ...decided, reason: 'moved' } : decided;
   }
   if (file.pair === 'old') return { level: 'L0', asked: null, reason: 'moved' };
   // what was never reviewed because of where it lay does not leave there unseen

@@ -140,11 +140,11 @@ async function accept(
     result: digest,
     ms: result.ms,
   });
-  await recordFindings(unit, ticket, checked, { actor, cause }, (open) =>
-    provenFixed(ticket.spec, checked, result.answers ?? [], open, gone),
-  );
   const present = await findFile(tx, run.id, ticket.path);
   const late = present?.key !== ticket.key;
+  await recordFindings(unit, ticket, checked, { actor, cause, late }, (open) =>
+    provenFixed(ticket.spec, checked, result.answers ?? [], open, gone),
+  );
   if (late) {
     unit.append('ticket.late', {
       block: ticket.blockId,

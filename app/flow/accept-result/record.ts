@@ -8,12 +8,16 @@ import { type CheckedResult, silencedFindings } from '../../domain/result.ts';
 import { type OpenFinding, raisedAgain } from '../../domain/round.ts';
 import type { RunUnit } from '../append-rows.ts';
 
-/** Raises what was found, and ends what a command no longer finds, or a model says is mended, on new content (RND-1, FND-1). */
+/**
+ * Raises what was found, and ends what a command no longer finds, or a model says is mended, on new
+ * content (RND-1, FND-1). A `late` result speaks of content that no present head has: what it raises
+ * ends at once and comes back with that content (sync-run), and it ends nothing.
+ */
 export async function recordFindings(
   unit: RunUnit,
   ticket: Ticket,
   checked: CheckedResult,
-  by: Pick<Parameters<RunUnit['append']>[1], 'actor' | 'cause'>,
+  { late, ...by }: Pick<Parameters<RunUnit['append']>[1], 'actor' | 'cause'> & { readonly late: boolean },
   fixed: (open: readonly OpenFinding[]) => number[],
 ): Promise<void> {
   const { tx, run } = unit;
@@ -21,6 +25,7 @@ export async function recordFindings(
   const known = await listFindings(tx, run.id, path);
   const names = new Map([...ticket.spec.reviewers, ...ticket.spec.fallbacks].map((one) => [one.name, one]));
   let next = await nextFindingNumber(tx, run.id);
+  const ended: (readonly [number, string])[] = [];
   const texts = await putTexts(
     tx,
     checked.findings.flatMap((one) => [one.title, one.body, one.quote, one.suggestion ?? '']),
@@ -53,6 +58,9 @@ export async function recordFindings(
       quote,
       suggestion: one.suggestion === null ? null : suggestion,
     };
+    const standing =
+      before?.state === 'open' || before?.state === 'answered' || before?.state === 'dismissed';
+    if (late && data.state === 'open' && !standing) ended.push([number, 'left_the_change']);
     const seq = unit.append('finding.raised', { block: ticket.blockId, ...by, data });
     await upsertFinding(tx, {
       runId: run.id,
@@ -85,12 +93,10 @@ export async function recordFindings(
       return { ...one, entry: raisedBy?.spec.reviewers.find((entry) => entry.name === one.reviewer) };
     }),
   );
-  const ended = [
-    ...silencedFindings(ticket.spec, checked, entries).map(
-      (finding) => [finding, 'not_raised_again'] as const,
-    ),
-    ...fixed(open).map((finding) => [finding, 'code_changed'] as const),
-  ];
+  if (!late) {
+    for (const one of silencedFindings(ticket.spec, checked, entries)) ended.push([one, 'not_raised_again']);
+    for (const one of fixed(open)) ended.push([one, 'code_changed']);
+  }
   for (const [finding, reason] of ended) {
     const seq = unit.append('finding.ended', {
       block: ticket.blockId,

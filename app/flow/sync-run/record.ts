@@ -14,6 +14,7 @@ import type { Deps } from '../deps.ts';
 import type { HeadPlan } from './plan.ts';
 import type { Truth } from './read.ts';
 import { recordBlocks } from './record-blocks.ts';
+import { recordFindings } from './record-findings.ts';
 
 /** A row's body is at most 32 KiB; salt, header and a margin are taken off. */
 const ROW_BYTES = 30_000;
@@ -38,7 +39,7 @@ export function appender(unit: RunUnit, deps: Deps): Append {
   return (kind, block, data) => unit.append(kind, { block, ...by, data });
 }
 
-/** Records blocks, claims, the file set and the head; true when anything was written. */
+/** Records blocks, claims, the file set, what it makes of findings, and the head; true when anything was written. */
 export async function recordHead(
   unit: RunUnit,
   append: Append,
@@ -53,8 +54,9 @@ export async function recordHead(
   const claims = await recordClaims(unit, append, plan);
   const contributions = recordContributions(append, plan, rows);
   const files = await recordFiles(unit, append, state, truth, plan, policyHash);
+  const findings = await recordFindings(unit, append, state, truth, plan, rows);
   const head = recordPosition(append, state, truth, plan, files);
-  return blocks || claims || contributions || files || head;
+  return blocks || claims || contributions || files || findings || head;
 }
 
 async function recordClaims(unit: RunUnit, append: Append, plan: HeadPlan): Promise<boolean> {
