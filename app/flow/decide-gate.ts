@@ -7,16 +7,15 @@
  */
 import { listChecksOfRun } from '../../db/store/check.ts';
 import { deferGate, findGate, listDueGates, putGate } from '../../db/store/gate.ts';
-import { findRepository } from '../../db/store/installation.ts';
 import { addJobs } from '../../db/store/job.ts';
-import { setReason } from '../../db/store/reason.ts';
+import { clearReason, setReason } from '../../db/store/reason.ts';
 import type { Run } from '../../db/store/run.ts';
 import { FINDINGS_NAME, gateName, publishKey } from '../domain/check.ts';
 import { gateDigest, recordGate } from '../domain/gate/record.ts';
-import { notesIn } from '../domain/summary/render.ts';
 import { Fault } from '../errors.ts';
 import { type RunUnit, withRun } from './append-rows.ts';
 import type { Deps } from './deps.ts';
+import { fetchProof, type Proof } from './fetch-proof.ts';
 import { type Judged, judgeRun } from './judge-run.ts';
 
 /** What to decide. */
@@ -63,39 +62,6 @@ export async function sweepGates(deps: Deps): Promise<number> {
   return due.length;
 }
 
-/** Signed heads of a run as GitHub keeps them for us, and the head they were asked for. */
-interface Proof {
-  readonly head: string;
-  readonly notes: readonly string[];
-}
-
-/**
- * LED-9: the newest signed head in our own check runs of this run, on this head and on the one
- * before it. A cut tail is not visible from inside; GitHub keeps what we published.
- */
-async function fetchProof(deps: Deps, run: Run): Promise<Proof> {
-  const repository = await findRepository(deps.database.db, run.repositoryId);
-  if (repository === null) throw new Fault('github_not_found', 'the repository is not known any more');
-  const github = await deps.github.installation(run.installationId);
-  const published = await listChecksOfRun(deps.database.db, run.repositoryId, run.id);
-  const before = published
-    .filter((check) => check.sha !== run.toldHead)
-    .sort((a, b) => (b.writtenAtMs ?? 0) - (a.writtenAtMs ?? 0))[0];
-  const shas = [run.toldHead, ...(before === undefined ? [] : [before.sha])];
-  const lists = await Promise.all(shas.map((sha) => github.listCheckRuns(repository, sha)));
-  const notes = lists
-    .flat()
-    .filter((check) => check.appId === deps.github.appId)
-    .flatMap((check) => notesIn(check.summary ?? ''))
-    .filter((note) => isOf(note, run));
-  return { head: run.toldHead, notes };
-}
-
-/** Other runs publish on a shared head too: theirs are theirs to prove. */
-function isOf(note: string, run: Run): boolean {
-  return note.split('\n', 1)[0]?.endsWith(`/run/${run.id}`) === true;
-}
-
 function isOver(run: Run): boolean {
   return run.status === 'closed' || run.status === 'merged';
 }
@@ -111,17 +77,15 @@ async function decideLocked(deps: Deps, unit: RunUnit, proof: Proof | null): Pro
     return { kind: 'over' };
   }
   const proved = proof?.head === run.toldHead;
+  // a key may have come back: looked at anew, and never green on the word of before
+  const doubted = await clearReason(tx, run.id, 'ledger_unverifiable');
   const judged = await judgeRun(deps, tx, run, now, proved ? { full: true, published: proof.notes } : {});
   // the rows alone do not show it: kept, so that every later look at this run knows
-  if (proved && judged.facts.ledger?.code === 'ledger_invalid')
-    await setReason(tx, run.id, {
-      code: 'ledger_invalid',
-      detail: judged.facts.ledger.detail,
-      dueAtMs: null,
-    });
+  if (proved && judged.facts.ledger !== null)
+    await setReason(tx, run.id, { ...judged.facts.ledger, dueAtMs: null });
   const { decision } = judged;
   const digest = gateDigest(decision);
-  const turnsGreen = decision.conclusion === 'success' && judged.state.gate?.digest !== digest;
+  const turnsGreen = decision.conclusion === 'success' && (doubted || judged.state.gate?.digest !== digest);
   if (turnsGreen && !proved) return { kind: 'unproved', run };
   const recorded = record(unit, judged, digest);
   const stood = await findGate(tx, run.id);

@@ -49,7 +49,9 @@ export async function judgeRun(
   const { verdict, rows } = await verifyRun(deps, run, { ...options, reader });
   const reasons = await operationalReasons(reader, run);
   // found once against what was published (LED-9): not visible from the rows, and no later row heals it
-  const found = reasons.find((reason) => reason.code === 'ledger_invalid');
+  const found = reasons.find(
+    (reason) => reason.code === 'ledger_invalid' || reason.code === 'ledger_unverifiable',
+  );
   const intact = verdict.kind === 'intact' && found === undefined;
   const state = intact ? foldRows(rows) : emptyState();
   const policy = await policyOf(reader, state.policy?.state === 'valid' ? state.policy.hash : null);
@@ -61,7 +63,7 @@ export async function judgeRun(
     mode: run.mode,
     openTickets: await countOpenTickets(reader, run.id),
     reasons: reasons.filter((reason) => reason !== found),
-    ledger: intact ? null : ledgerFault(verdict, found?.detail ?? null),
+    ledger: intact ? null : ledgerFault(verdict, found ?? null),
   };
   const decision = decideGate(state, policy === null ? null : gatePolicyOf(policy), facts, now.getTime());
   return {
@@ -74,12 +76,17 @@ export async function judgeRun(
   };
 }
 
-function ledgerFault(verdict: ChainVerdict, found: string | null): NonNullable<GateFacts['ledger']> {
+/** What is wrong with a chain, or what was found of it when it was held against what is published. */
+export function ledgerFault(
+  verdict: ChainVerdict,
+  found: Pick<OperationalReason, 'code' | 'detail'> | null,
+): NonNullable<GateFacts['ledger']> {
   if (verdict.kind === 'unverifiable')
     return { code: 'ledger_unverifiable', detail: `row ${verdict.seq} needs key ${verdict.kid}` };
-  const detail =
-    verdict.kind === 'invalid' ? `row ${verdict.seq}: ${verdict.fault} (${verdict.detail})` : (found ?? '');
-  return { code: 'ledger_invalid', detail };
+  if (verdict.kind === 'invalid')
+    return { code: 'ledger_invalid', detail: `row ${verdict.seq}: ${verdict.fault} (${verdict.detail})` };
+  const code = found?.code === 'ledger_unverifiable' ? 'ledger_unverifiable' : 'ledger_invalid';
+  return { code, detail: found?.detail ?? '' };
 }
 
 /** What steps said of the run, of its repository, and of the person who paused it. */

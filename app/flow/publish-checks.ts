@@ -4,8 +4,8 @@
  * the intent is committed, then GitHub is asked once, then its id is committed; an intent without an
  * id is looked up by `external_id` first.
  *
- * Reads: runs of that head, their ledgers, check runs. Writes: check runs, decide-gate jobs. Calls:
- * GitHub's check runs, git for line counts. May fail with: `lock_busy`, what Postgres does; what
+ * Reads: runs of that head, their ledgers, check runs. Writes: check runs, a ledger's reason, decide-gate
+ * jobs. Calls: GitHub's check runs, git for line counts. May fail with: `lock_busy`, what Postgres does; what
  * GitHub does waits in the check run's `due_at`.
  */
 import {
@@ -22,15 +22,19 @@ import {
 import { findRepository, type Repository } from '../../db/store/installation.ts';
 import { addJobs } from '../../db/store/job.ts';
 import { withLock } from '../../db/store/lock.ts';
+import { setReason } from '../../db/store/reason.ts';
 import { productNow } from '../../db/store/run.ts';
 import { FINDINGS_NAME, publishKey } from '../domain/check.ts';
 import { LIMITS } from '../domain/limits.ts';
 import { Fault } from '../errors.ts';
 import type { Deps } from './deps.ts';
+import { fetchProof } from './fetch-proof.ts';
+import { type Judged, ledgerFault } from './judge-run.ts';
 import { annotate, planOf } from './publish-checks/annotate.ts';
 import { create, lookUp } from './publish-checks/create.ts';
 import { type WantedFindings, wantFindings } from './publish-checks/want-findings.ts';
 import { judgeHead, type Wanted, wantGate } from './publish-checks/want-gate.ts';
+import { verifyRun } from './verify-run.ts';
 
 /** What to publish. */
 export interface PublishChecksInput {
@@ -111,11 +115,33 @@ async function publishLocked(deps: Deps, unit: CheckUnit, again: boolean): Promi
   const step = await nextStep(deps, unit, shown, wanted, again);
   if (typeof step !== 'number') return step;
   try {
+    // a finding's check satisfies no rule: only the gate's success is worth a forgery
+    const green = wanted.content.conclusion === 'success' && unit.name !== FINDINGS_NAME;
+    if (green && !(await proved(deps, judged))) return { kind: 'undecided' };
     return await write(deps, unit, repository, shown?.n === step ? shown : undefined, step, wanted);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     return waitFor(deps, unit, step, error);
   }
+}
+
+/**
+ * LED-9: what GitHub keeps is a prefix of each chain behind a success, asked when it is written: rows
+ * cut back to an earlier green decide nothing anew. What is not is said, and decided again.
+ */
+async function proved(deps: Deps, judged: readonly Judged[]): Promise<boolean> {
+  let all = true;
+  for (const { run } of judged) {
+    const { notes } = await fetchProof(deps, run);
+    const { verdict } = await verifyRun(deps, run, { published: notes });
+    if (verdict.kind === 'intact') continue;
+    all = false;
+    await deps.database.transaction(async (tx) => {
+      await setReason(tx, run.id, { ...ledgerFault(verdict, null), dueAtMs: null });
+      await addJobs(tx, [{ task: 'decide-gate', payload: { run: run.id }, key: `decide-gate:${run.id}` }]);
+    });
+  }
+  return all;
 }
 
 /** The check run to write (an existing n, or the next), or why nothing is written now. */

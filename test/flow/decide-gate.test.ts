@@ -3,12 +3,16 @@ import { openHead } from '../../app/domain/ledger/head.ts';
 import type { AnyRow } from '../../app/domain/ledger/row.ts';
 import { notesIn } from '../../app/domain/summary/render.ts';
 import { decideGate } from '../../app/flow/decide-gate.ts';
+import { publishChecks } from '../../app/flow/publish-checks.ts';
 import { verifyRun } from '../../app/flow/verify-run.ts';
+import type { Signer } from '../../app/signing/signer.ts';
+import { connect } from '../../db/client.ts';
 import { findGate } from '../../db/store/gate.ts';
 import { clearReason, setReason } from '../../db/store/reason.ts';
 import { findRun, updateRun } from '../../db/store/run.ts';
 import { asOwner } from '../helpers/database.ts';
 import { type GateStage, gateStage, type TestRun } from '../helpers/gate-stage.ts';
+import { testSigner } from '../helpers/ledger.ts';
 
 let stage: GateStage;
 beforeAll(async () => {
@@ -261,6 +265,78 @@ describe('decide-gate', () => {
     await stage.work();
     expect(stage.check(run)?.conclusion).toBe('failure');
     expect(stage.check(run)?.summary).toContain('truncated');
+  });
+
+  test('attack 35, LED-9: rows cut back to an earlier green are not published as that green again', async () => {
+    const run = await stage.open({ 'cut.ts': 'cut\n' });
+    await run.sync({ 'cut.ts': {} });
+    await run.review('cut.ts');
+    await run.decide();
+    await stage.work();
+    expect(stage.check(run)?.conclusion).toBe('success');
+    const green = (await rowsOf(run)).length;
+    await run.review('cut.ts', [{ severity: 'critical' }]);
+    await run.decide();
+    await stage.work();
+    expect(stage.check(run)?.conclusion).toBe('failure');
+    await asOwner(stage.database.url, async (client) => {
+      for (const table of ['ledger_row', 'ledger_head'])
+        await client.query(`alter table ${table} disable trigger user`);
+      await client.query('delete from ledger_row where run_id = $1 and seq > $2', [run.id, green]);
+      await client.query(
+        `update ledger_head h set seq = r.seq, hash = r.hash from ledger_row r
+         where h.run_id = $1 and r.run_id = $1 and r.seq = $2`,
+        [run.id, green],
+      );
+      for (const table of ['ledger_row', 'ledger_head'])
+        await client.query(`alter table ${table} enable trigger user`);
+      await client.query('alter table ledger_row enable always trigger ledger_row_guard');
+    });
+    // a process that starts now has no memory of the rows that went
+    const database = await connect(stage.database.url, { max: 4 });
+    try {
+      const fresh = { ...stage.deps, database };
+      const unit = { repository: String(run.repository.id), sha: run.pull.head.sha, name: 'countersign' };
+      for (let n = 0; n < 2; n++) {
+        await decideGate(fresh, { run: run.id });
+        await publishChecks(fresh, { ...unit, again: true });
+        expect(stage.check(run)?.conclusion).toBe('failure');
+      }
+      expect(stage.check(run)?.summary).toContain('truncated');
+    } finally {
+      await database.close();
+    }
+    await stage.work();
+    expect(stage.check(run)?.conclusion).toBe('failure');
+  });
+
+  test('LED-8: heads signed by a key that is not here make it unverifiable, said once, and heal with the key', async () => {
+    const run = await stage.open({ 'key.ts': 'key\n' });
+    await run.sync({ 'key.ts': {} });
+    await run.decide();
+    await stage.work();
+    await run.review('key.ts');
+    const [own, other] = [stage.deps.signer, testSigner()];
+    const signer: Signer = {
+      logOf: (installation) => own.logOf(installation),
+      signRow: (tip, at, draft) => own.signRow(tip, at, draft),
+      checkMac: own.checkMac,
+      kid: own.kid,
+      vkey: other.vkey,
+      signHead: (head) => other.signHead(head),
+    };
+    const lost = { ...stage.deps, signer };
+    const unit = { repository: String(run.repository.id), sha: run.pull.head.sha, name: 'countersign' };
+    expect(await decideGate(lost, { run: run.id })).toMatchObject({ conclusion: 'failure' });
+    await publishChecks(lost, unit);
+    expect(stage.check(run)?.conclusion).toBe('failure');
+    expect(stage.check(run)?.summary).toContain('ledger_unverifiable');
+    expect(await publishChecks(lost, unit), 'it is said, and nobody goes on asking').toMatchObject({
+      kind: 'unchanged',
+    });
+    await run.decide();
+    await stage.work();
+    expect(stage.check(run)?.conclusion).toBe('success');
   });
 
   test('case 13: what a merge rested on stays; a closed pull request leaves no green behind', async () => {
