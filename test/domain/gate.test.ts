@@ -110,6 +110,20 @@ describe('the table of reasons', () => {
 });
 
 describe('verdicts', () => {
+  test('GAT-3: a reason of a version that we do not know, or rows without a policy, are no success', () => {
+    const unknown = judge(green(), { reasons: [reason('frobnicated', NOW + HOUR)] });
+    expect(unknown).toMatchObject({ conclusion: 'failure', reasons: [{ code: 'coverage_gap' }] });
+    expect(unknown.reasons[0]?.detail).toContain('frobnicated');
+    for (const code of ['toString', '__proto__', 'constructor', ''])
+      expect(judge(green(), { reasons: [reason(code)] }).conclusion).toBe('failure');
+    const bare = new FactList().head([a]).allow().end(a);
+    expect(judge(bare, {}, NOW, null)).toMatchObject({
+      conclusion: 'failure',
+      reasons: [{ code: 'config_invalid' }],
+    });
+    expect(judge(bare).conclusion).toBe('failure');
+  });
+
   test('GAT-3: every changed path counted on this head and no reason: success', () => {
     expect(judge(green())).toMatchObject({
       conclusion: 'success',

@@ -101,7 +101,7 @@ export function decideGate(
   if (facts.ledger !== null) {
     found.push({ code: facts.ledger.code, detail: facts.ledger.detail });
   } else {
-    found.push(...policyReasons(state, policy));
+    found.push(...policyReasons(state, policy, synced));
     if (!synced) {
       if (!found.some((reason) => reason.code === 'git_unavailable'))
         found.push({ code: 'reviews_pending', detail: 'reading the pull request', untilMs: machineUntil });
@@ -184,7 +184,9 @@ export interface Draft {
 }
 
 function operational(reason: OperationalReason, deadlineMs: number): Draft[] {
-  if (!isReasonCode(reason.code)) return []; // another version's: a reason nobody can read holds nothing
+  // another version's: what it means nobody here knows, so it is no reason to pass
+  if (!isReasonCode(reason.code))
+    return [{ code: 'coverage_gap', detail: `a reason of another version: ${reason.code}` }];
   const machine = REASONS[reason.code].class === 'machine';
   return [
     {
@@ -195,8 +197,10 @@ function operational(reason: OperationalReason, deadlineMs: number): Draft[] {
   ];
 }
 
-function policyReasons(state: RunState, policy: GatePolicy | null): Draft[] {
-  if (state.policy === null) return [];
+function policyReasons(state: RunState, policy: GatePolicy | null, synced: boolean): Draft[] {
+  // before the first reading there is none; a head that was read is judged by one
+  if (state.policy === null)
+    return synced ? [{ code: 'config_invalid', detail: 'no policy was recorded' }] : [];
   if (state.policy.state === 'absent') return [{ code: 'not_enrolled' }];
   if (state.policy.state === 'invalid') {
     const { code, line } = state.policy.error ?? { code: 'config_invalid', line: null };
