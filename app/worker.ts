@@ -34,60 +34,103 @@ export interface Worker {
 const UNLOCK_MS = 30_000;
 /** A job whose limit names a wait is looked at again after it, within these bounds. */
 const LONGEST_WAIT_MS = 60 * 60_000;
+/** How long after its end a runner is started again, and again while Postgres is away. */
+const AGAIN_MS = 1_000;
 
-/** Starts taking jobs and, unless told not to, running sweeps. */
+/**
+ * Starts taking jobs and, unless told not to, running sweeps. A runner that ends by itself (Postgres
+ * went away while it took note of a job's end) is followed by another until `stop`.
+ */
 export async function startWorker(deps: WorkDeps, options: WorkerOptions = {}): Promise<Worker> {
   const stopping = new AbortController();
-  const events = new EventEmitter() as WorkerEvents;
-  const claim: PoolClaim = await claimPool(deps.database, events);
-  let runner: Runner;
-  try {
-    runner = await run({
-      pgPool: deps.database.pool,
-      concurrency: options.concurrency ?? 5,
-      noHandleSignals: true,
-      pollInterval: 1_000,
-      events,
-      logger: quiet(deps),
-      taskList: tasks(deps, options),
-    });
-    await claim.settled();
-  } catch (error) {
-    await claim.release();
-    throw error;
-  }
-  await unlockDeadPools(deps.database);
+  let current: Started | null = await startRunner(deps, options);
+  const follow = async () => {
+    for (let ended: Started | null = current; ended !== null; ended = current) {
+      await ended.runner.promise.catch((error: unknown) => deps.log.error({ err: error }, 'worker'));
+      current = null;
+      // the jobs it held are free for its successor
+      await ended.claim.release();
+      while (current === null && !stopping.signal.aborted) {
+        await pause(AGAIN_MS, stopping.signal);
+        if (stopping.signal.aborted) return;
+        current = await startRunner(deps, options).catch((error: unknown) => {
+          deps.log.error({ err: error }, 'worker');
+          return null;
+        });
+      }
+      // stopped while it started
+      if (current !== null && stopping.signal.aborted) await current.runner.stop().catch(() => {});
+    }
+  };
+  const followed = follow();
   const tickers = [
     every(UNLOCK_MS, stopping.signal, () =>
       guarded(deps, 'unlock-dead-pools', () => unlockDeadPools(deps.database)),
     ),
     ...(options.sweeps === false ? [] : sweepers(deps, stopping.signal)),
   ];
-  let stopped = false;
-  runner.promise.catch((error: unknown) => deps.log.error({ err: error }, 'worker'));
   return {
-    running: () => !stopped,
+    running: () => current !== null && !stopping.signal.aborted,
     async stop(graceMs) {
-      if (stopped) return;
-      stopped = true;
+      if (stopping.signal.aborted) return;
       stopping.abort();
       const late = new Promise<'late'>((done) => setTimeout(done, graceMs, 'late').unref());
-      const work = Promise.allSettled([runner.stop(), ...tickers]);
+      const stopped = current?.runner.stop().catch(() => {});
+      const work = Promise.allSettled([stopped, followed, ...tickers]);
       // a job that outlives the grace is given back by the release of its pool's lock
       if ((await Promise.race([work, late])) === 'late') deps.log.warn({ graceMs }, 'worker-grace');
-      await claim.release();
+      await current?.claim.release();
     },
+  };
+}
+
+interface Started {
+  readonly runner: Runner;
+  readonly claim: PoolClaim;
+}
+
+/** A runner whose pool is claimed; it ends when the claim is lost, since others may then take its jobs. */
+async function startRunner(deps: WorkDeps, options: WorkerOptions): Promise<Started> {
+  const events = new EventEmitter() as WorkerEvents;
+  const claim = await claimPool(deps.database, events);
+  let runner: Runner | undefined;
+  try {
+    runner = await run({
+      ...queue(deps),
+      concurrency: options.concurrency ?? 5,
+      pollInterval: 1_000,
+      events,
+      taskList: tasks(deps, options),
+    });
+    const started = runner;
+    void claim.lost.then(() => started.stop().catch(() => {}));
+    await claim.settled();
+    await unlockDeadPools(deps.database);
+    return { runner, claim };
+  } catch (error) {
+    await runner?.stop().catch(() => {});
+    await claim.release();
+    throw error;
+  }
+}
+
+/**
+ * What every way of working jobs needs. With a delay, even none, graphile-worker takes note of a
+ * job's end in a batch, whose failure ends its pool; without one it drops the promise of it, whose
+ * failure ends this process.
+ */
+function queue(deps: WorkDeps) {
+  return {
+    pgPool: deps.database.pool,
+    noHandleSignals: true,
+    logger: quiet(deps),
+    preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
   };
 }
 
 /** Works the jobs that are ready, and those they queue, until none is: for tests and for the command line. */
 export async function workReady(deps: WorkDeps): Promise<void> {
-  await runOnce({
-    pgPool: deps.database.pool,
-    noHandleSignals: true,
-    logger: quiet(deps),
-    taskList: tasks(deps, {}),
-  });
+  await runOnce({ ...queue(deps), taskList: tasks(deps, {}) });
 }
 
 /** Runs every sweep once, in order; a failing one is logged and stops no other (POOL-5). Answers the names that failed. */
@@ -125,17 +168,22 @@ async function guarded(deps: WorkDeps, name: string, work: () => Promise<unknown
 async function every(ms: number, signal: AbortSignal, work: () => Promise<unknown>): Promise<void> {
   while (!signal.aborted) {
     await work();
-    await new Promise<void>((done) => {
-      const timer = setTimeout(end, ms);
-      function end() {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', end);
-        done();
-      }
-      signal.addEventListener('abort', end);
-      if (signal.aborted) end();
-    });
+    await pause(ms, signal);
   }
+}
+
+/** Resolves after `ms`, or with the signal. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise<void>((done) => {
+    const timer = setTimeout(end, ms);
+    function end() {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      done();
+    }
+    signal.addEventListener('abort', end);
+    if (signal.aborted) end();
+  });
 }
 
 function tasks(deps: WorkDeps, options: WorkerOptions): TaskList {

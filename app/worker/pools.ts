@@ -14,6 +14,8 @@ const STARTING = 'pg_advisory_lock(7311, 0)';
 export interface PoolClaim {
   /** Resolves when the pool that was created since is claimed. */
   settled(): Promise<void>;
+  /** Resolves when the connection that holds the locks is lost: others take these pools for dead from then on. */
+  readonly lost: Promise<void>;
   /** Gives the locks back, so that jobs that are still locked are freed by others at once. */
   release(): Promise<void>;
 }
@@ -25,9 +27,12 @@ export interface PoolClaim {
 export async function claimPool(database: Database, events: WorkerEvents): Promise<PoolClaim> {
   const client = await database.pool.connect();
   let broken: Error | undefined;
-  client.on('error', (error) => {
-    // another process may now take our jobs: each has one effect, so that costs time only
-    broken = error;
+  const lost = new Promise<void>((done) => {
+    client.on('error', (error) => {
+      // another process may now take our jobs: each has one effect, so that costs time only
+      broken = error;
+      done();
+    });
   });
   await client.query(`select ${STARTING}`);
   const claims: Promise<unknown>[] = [];
@@ -36,6 +41,7 @@ export async function claimPool(database: Database, events: WorkerEvents): Promi
   });
   let released = false;
   return {
+    lost,
     async settled() {
       await Promise.all(claims);
       await client.query('select pg_advisory_unlock(7311, 0)');
