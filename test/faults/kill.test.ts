@@ -81,14 +81,20 @@ async function play(name: string, kills: readonly Kill[]): Promise<Ending> {
   stage.github.watch = ({ method, path, write }) =>
     write ? strike('write', `${method} ${path}`) : undefined;
 
+  const ending = await playOut(name);
+  if (kills.length === 0) Object.assign(counts, seen);
+  else if (left.length > 0) told.push(`${name}: ${left.length} point(s) not reached`);
+  return ending;
+}
+
+/** The round itself, under whatever the proxies were told. */
+async function playOut(name: string): Promise<Ending> {
   const pull = await stage.open(await stage.repository(name));
   const heads = [pull.head.sha];
   const concluded = () => stage.gate(pull)?.status === 'completed';
   await stage.finish(concluded);
   heads.push(await pull.push({ message: 'Mend', files: { 'src/a.ts': 'export const a = 1;\n' } }));
   await stage.finish(async () => concluded() && (await shownAsDecided(pull)));
-  if (kills.length === 0) Object.assign(counts, seen);
-  else if (left.length > 0) told.push(`${name}: ${left.length} point(s) not reached`);
   stage.postgres.watch = () => undefined;
   stage.github.watch = () => undefined;
   return endingOf(stage, pull, heads);
@@ -123,13 +129,51 @@ describe('kill -9 and a start again', () => {
     expect(counts.write).toBeGreaterThan(5);
   });
 
-  const rounds = Array.from({ length: ROUNDS }, (_, round) => round).filter(
-    (round) => ONLY === undefined || round === Number(ONLY),
-  );
+  const mine = (round: number) => ONLY === undefined || round === Number(ONLY);
+  const rounds = Array.from({ length: ROUNDS }, (_, round) => round).filter(mine);
   test.each(rounds)(
     `PUB-2, LED-5: FAULT_SEED=${SEED} FAULT_ROUND=%i ends as if nothing had happened`,
     async (round) => {
       expect(await play(`round-${round}`, killsOf(round))).toEqual(undisturbed);
+    },
+    180_000,
+  );
+
+  test('attack 8: killed once a delivery is stored and before GitHub hears so: done from the queue, and not again by its redelivery', async () => {
+    let opened = false;
+    const { starts } = stage;
+    stage.gh.webhooks.delay(0, ({ action }) => {
+      opened ||= action === 'opened';
+      return false;
+    });
+    stage.postgres.watch = ({ sql }) => {
+      if (!opened || !sql.includes('insert into delivery')) return undefined;
+      stage.postgres.watch = () => undefined;
+      return { when: 'after', act: () => stage.kill() };
+    };
+    expect(await playOut('unheard')).toEqual(undisturbed);
+    expect(stage.starts).toBe(starts + 1);
+    const lost = stage.gh.world.deliveries.filter((one) => one.status !== 'OK' && one.action === 'opened');
+    const delivery = lost.at(-1);
+    if (delivery === undefined) throw new Error('GitHub heard of it');
+    const before = await stage.query('select run_id, seq, hash from ledger_head');
+    stage.gh.webhooks.redeliver(delivery);
+    await stage.finish(() => true);
+    expect(await stage.query('select run_id, seq, hash from ledger_head')).toEqual(before);
+  }, 180_000);
+
+  test.each([0.2, 0.6])(
+    'case 71: every connection to Postgres cut at once, at %d of a round: the app lives on and ends the same',
+    async (share) => {
+      const { starts } = stage;
+      let left = Math.ceil(share * counts.commit);
+      stage.postgres.watch = (statement) => {
+        if (commits(statement) && --left === 0) setImmediate(stage.postgres.cutAll);
+        return undefined;
+      };
+      expect(await playOut(`cut-${share}`)).toEqual(undisturbed);
+      expect(left).toBeLessThan(1);
+      expect(stage.starts).toBe(starts);
     },
     180_000,
   );

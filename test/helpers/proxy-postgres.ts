@@ -27,6 +27,8 @@ export interface PostgresProxy {
   readonly url: string;
   /** Asked for every statement once connected; undefined lets it pass. */
   watch: (statement: Statement) => Strike | undefined;
+  /** Cuts every connection at once, as a server that fails over does. */
+  cutAll(): void;
   close(): Promise<void>;
 }
 
@@ -45,9 +47,12 @@ export async function startPostgresProxy(url: string): Promise<PostgresProxy> {
   const proxy = {
     url: '',
     watch: (_: Statement): Strike | undefined => undefined,
+    cutAll: () => {
+      for (const socket of sockets) socket.destroy();
+    },
     close: () =>
       new Promise<void>((done) => {
-        for (const socket of sockets) socket.destroy();
+        proxy.cutAll();
         listener.close(() => done());
       }),
   };
