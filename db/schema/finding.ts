@@ -34,6 +34,7 @@ export const finding = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.runId, t.number] }),
-    uniqueIndex('finding_fingerprint').on(t.runId, t.path, t.fingerprint),
+    // the fingerprint is over the path too
+    uniqueIndex('finding_fingerprint').on(t.runId, t.fingerprint),
   ],
 );

@@ -1,4 +1,5 @@
 /** Runs and what is projected of them: blocks, files of the present head, operational reasons. */
+import { sql } from 'drizzle-orm';
 import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { bigintId, bytea, count, moment } from './columns.ts';
 
@@ -96,7 +97,11 @@ export const file = pgTable(
     ownership: text().$type<'owned' | 'guarded' | 'unowned_change' | 'overlap' | 'orphan'>().notNull(),
     key: text(),
   },
-  (t) => [primaryKey({ columns: [t.runId, t.path] }), index('file_key').on(t.runId, t.key)],
+  (t) => [
+    // a path may have 4,096 bytes, an index entry 2,704
+    uniqueIndex('file_path').on(t.runId, sql`sha256(${t.path})`),
+    index('file_key').on(t.runId, t.key),
+  ],
 );
 
 /** A path a block claimed (OWN-4…OWN-7): a projection of claim rows. */
@@ -112,7 +117,7 @@ export const claim = pgTable(
     auto: boolean().notNull(),
     seq: count().notNull(),
   },
-  (t) => [primaryKey({ columns: [t.runId, t.path] })],
+  (t) => [uniqueIndex('claim_path').on(t.runId, sql`sha256(${t.path})`)],
 );
 
 /**

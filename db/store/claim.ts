@@ -21,7 +21,7 @@ export async function putClaims(tx: Tx, claims: readonly StoredClaim[]): Promise
     insert into claim (run_id, block_id, path, entry, auto, seq)
     select run_id, block_id, path, entry, auto, seq
       from json_populate_recordset(null::claim, ${JSON.stringify(rows)}::json)
-    on conflict (run_id, path) do update
+    on conflict (run_id, sha256(path)) do update
       set block_id = excluded.block_id, entry = excluded.entry, auto = excluded.auto, seq = excluded.seq`);
 }
 
@@ -29,7 +29,9 @@ export async function putClaims(tx: Tx, claims: readonly StoredClaim[]): Promise
 export async function removeClaim(tx: Tx, runId: string, blockId: string, path: Buffer): Promise<boolean> {
   const removed = await tx
     .delete(claim)
-    .where(and(eq(claim.runId, runId), eq(claim.blockId, blockId), eq(claim.path, path)))
+    .where(
+      and(eq(claim.runId, runId), eq(claim.blockId, blockId), sql`sha256(${claim.path}) = sha256(${path})`),
+    )
     .returning({ seq: claim.seq });
   return removed.length > 0;
 }

@@ -16,7 +16,7 @@ export async function findFile(tx: Reader, runId: string, path: Buffer): Promise
   const [found] = await tx
     .select()
     .from(file)
-    .where(and(eq(file.runId, runId), eq(file.path, path)))
+    .where(and(eq(file.runId, runId), sql`sha256(${file.path}) = sha256(${path})`))
     .limit(1);
   return found ?? null;
 }
@@ -49,7 +49,7 @@ export async function putFiles(tx: Tx, files: readonly StoredFile[]): Promise<vo
     select run_id, path, from_path, status, mode_base, mode_head, blob_base, blob_head, kind, level,
            asked, reason, lines, block_id, ownership, key
       from json_populate_recordset(null::file, ${JSON.stringify(rows)}::json)
-    on conflict (run_id, path) do update set
+    on conflict (run_id, sha256(path)) do update set
       from_path = excluded.from_path, status = excluded.status, mode_base = excluded.mode_base,
       mode_head = excluded.mode_head, blob_base = excluded.blob_base, blob_head = excluded.blob_head,
       kind = excluded.kind, level = excluded.level, asked = excluded.asked, reason = excluded.reason, lines = excluded.lines,

@@ -51,7 +51,7 @@ export async function upsertFinding(tx: Tx, value: StoredFinding): Promise<numbe
   const [put] = await tx
     .insert(finding)
     .values(row)
-    .onConflictDoUpdate({ target: [finding.runId, finding.path, finding.fingerprint], set: rest })
+    .onConflictDoUpdate({ target: [finding.runId, finding.fingerprint], set: rest })
     .returning({ number: finding.number });
   return put?.number ?? value.number;
 }
