@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Hono } from 'hono';
 import type { Config } from './config.ts';
+import { policySchemaJson } from './domain/policy/schema.ts';
 import type { Log } from './flow/deps.ts';
 import type { WorkDeps } from './flow/order.ts';
 import { storeDelivery } from './flow/store-delivery.ts';
@@ -131,6 +132,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       issuers: [config.oidcIssuer],
       audience: config.oidcAudience ?? publicUrl,
     });
+    app.get('/policy.schema.json', (c) => c.json(policySchemaJson()));
     app.route('/', runnerApi(deps, { verify, stopping: stopping.signal }));
     app.notFound((c) => c.json({ error: { code: 'not_found', message: 'there is nothing here' } }, 404));
     app.onError((error, c) => {

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { policySchemaJson } from '../app/domain/policy/schema.ts';
 import { startServer } from '../app/server.ts';
 import { type InboxStage, inboxStage } from './helpers/inbox.ts';
 
@@ -33,6 +34,8 @@ describe('OPS-7: health', () => {
   it('says that it lives, that it is ready, and counts', async () => {
     const { url } = stage.server;
     expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ ok: true });
+    // POL-3: editors read the schema that the server parses with
+    expect(await (await fetch(`${url}/policy.schema.json`)).json()).toEqual(policySchemaJson());
     expect(await (await fetch(`${url}/readyz`)).json()).toEqual({ ok: true, missing: [] });
     await fetch(`${url}/api/github/webhooks`, { method: 'POST' });
     const metrics = await (await fetch(`${url}/metrics`)).text();

@@ -101,10 +101,10 @@ export function policyPage(): string {
     '',
     '[policy.schema.json](policy.schema.json) is made from the same source and takes exactly what the server takes; names',
     'that do not exist, circles of fallbacks and double entries are found when the file is read. With a YAML language',
-    'server, put its address on the first line:',
+    'server, put its address on the first line; your server serves it at `/policy.schema.json`:',
     '',
     '```yaml',
-    '# yaml-language-server: $schema=<address of policy.schema.json>',
+    '# yaml-language-server: $schema=https://YOUR-HOST/policy.schema.json',
     '```',
     '',
   ].join('\n');
