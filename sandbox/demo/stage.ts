@@ -48,7 +48,7 @@ export async function setStage(folder: string): Promise<Stage> {
     dataDir: data,
     keys: null,
     inherit,
-    logLevel: 'warn',
+    logLevel: 'error',
     host: '127.0.0.1',
     port: 0,
     publicUrl: null,
