@@ -6,8 +6,8 @@ import { createHash } from 'node:crypto';
 import { mkdir, realpath, writeFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { linesOf } from '../../app/domain/finding.ts';
+import { compilePatterns } from '../../app/domain/ownership/match.ts';
 import { decodePath, showPath, type WirePath } from '../../app/domain/path.ts';
-import { matcher } from '../../app/domain/policy/pattern.ts';
 import type { LeasedTicket, ReviewerSpec } from '../../app/protocol/runner.ts';
 import { type Exit, runProgram } from '../process.ts';
 import { parseCountersign } from './formats/countersign.ts';
@@ -26,7 +26,7 @@ const parsers = { sarif: parseSarif, countersign: parseCountersign } as const;
 /** Whether the command may be given this ticket's file: inside its `paths`, and deletions only where it takes them. */
 export function takesFile(command: Command, ticket: LeasedTicket): boolean {
   if (ticket.blob.head === null && !command.deletions) return false;
-  return matcher(command.paths)(ticket.path);
+  return compilePatterns(command.paths)(ticket.path);
 }
 
 /** Runs the command over the ticket's file and reads what it said. */

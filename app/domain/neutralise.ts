@@ -35,10 +35,13 @@ export function neutralPlain(text: string): string {
 /** For one line of Markdown: shown letter by letter. Line ends become spaces; nothing in it is Markdown, HTML, a link, a mention. */
 export function neutralInline(text: string): string {
   return escaped(
+    // not by one expression over spaces and line ends: a long run of spaces would cost its square
     plain(text)
-      .replace(/\s*\n\s*/g, ' ')
-      .replaceAll('\t', ' ')
-      .trim(),
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '')
+      .join(' ')
+      .replaceAll('\t', ' '),
   );
 }
 

@@ -5,8 +5,8 @@
  */
 import type * as z from 'zod';
 import type { kindSchema, levelSchema } from './ledger/row-fields.ts';
+import { compilePatterns } from './ownership/match.ts';
 import type { WirePath } from './path.ts';
-import { matcher } from './policy/pattern.ts';
 import type { ReviewerEntry } from './policy/reviewer.ts';
 import { fallbacksOf, type Policy, type ReviewLevel } from './policy.ts';
 
@@ -125,7 +125,7 @@ const matchers = new WeakMap<readonly string[], (path: WirePath) => boolean>();
 function compiled(patterns: readonly string[]): (path: WirePath) => boolean {
   const known = matchers.get(patterns);
   if (known !== undefined) return known;
-  const made = matcher(patterns);
+  const made = compilePatterns(patterns);
   matchers.set(patterns, made);
   return made;
 }

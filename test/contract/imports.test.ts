@@ -81,7 +81,7 @@ const table: { who: RegExp; may: (string | RegExp)[] }[] = [
       'action/',
       'app/protocol/',
       'app/errors.ts',
-      /^app\/domain\/(finding|ticket|redact|path|transcript|limits|provider|workflow|text|policy\/pattern)/,
+      /^app\/domain\/(finding|ticket|redact|path|transcript|limits|provider|workflow|text|ownership\/match)/,
       'app/domain/ledger/canonical',
       'app/domain/ledger/row-',
       /^(?!app\/|db\/|sandbox\/|test\/|bench\/)/,

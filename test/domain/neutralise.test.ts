@@ -144,6 +144,33 @@ describe('case 35: text of pull requests and models', () => {
     );
   });
 
+  test('attack 9, PUB-4: a megabyte of spaces, back-ticks or half-made sequences costs no time', () => {
+    const pieces = [
+      ' ',
+      '\t',
+      '\u00a0',
+      ' \n',
+      '`',
+      '@',
+      ':a',
+      'a1',
+      '\u001b]',
+      '\u001b[0',
+      '://',
+      '<!--',
+      '/a\n',
+    ];
+    for (const piece of pieces) {
+      const text = `a${piece.repeat(1_000_000 / piece.length)}b`;
+      for (const neutral of [neutralInline, neutralQuote, neutralCode, neutralPlain]) {
+        const begun = performance.now();
+        neutral(text);
+        expect(performance.now() - begun, JSON.stringify(piece)).toBeLessThan(3_000);
+      }
+    }
+    expect(neutralInline(' a \n\n \t b\n')).toBe('a b');
+  }, 60_000);
+
   test('plain: line ends become LF, tabs stay, nothing of a terminal sequence stays', () => {
     expect(plain('a\r\nb\rc\u2028d\te\u001b[1;31mf\u001b[0m\u0000\ud800')).toBe('a\nb\nc\nd\tef\ufffd');
   });

@@ -118,6 +118,12 @@ describe('OWN-1: entries', () => {
       '{a,b}',
       '*.{ts,b}',
       '.a',
+      '*a*',
+      '*a*b',
+      'a*b*',
+      '{a*,*b}',
+      '{a,b}{b,.ts}',
+      '*.*',
     );
     const pattern = fc
       .array(fc.oneof({ weight: 4, arbitrary: segment }, { weight: 1, arbitrary: fc.constant('**') }), {

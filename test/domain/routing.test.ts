@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { matcher, patternFault } from '../../app/domain/policy/pattern.ts';
+import { compilePatterns } from '../../app/domain/ownership/match.ts';
+import { patternFault } from '../../app/domain/policy/pattern.ts';
 import { type Policy, parsePolicy } from '../../app/domain/policy.ts';
 import { keyEntries, type RoutedFile, routeFile, routeLevel } from '../../app/domain/routing.ts';
 
@@ -146,13 +147,41 @@ describe('patterns', () => {
     ['caf\u00e9', 'cafe\u0301', false],
   ])('OWN-1: %s on %s: %s', (pattern, path, matches) => {
     expect(patternFault(pattern)).toBeNull();
-    expect(matcher([pattern])(path)).toBe(matches);
+    expect(compilePatterns([pattern])(path)).toBe(matches);
+  });
+
+  it('attack 32: no name makes a policy’s pattern slow, whatever its stars', () => {
+    const patterns = [
+      '**/*-*-*-*.ts',
+      '**/*a*a*a*a*.{ts,tsx}',
+      '**/a/**/a/**/a/**/b',
+      '*a*a*a*a*b',
+      '**/*-*-*.{a,b}',
+    ];
+    const names = [
+      '-a'.repeat(2000),
+      'a'.repeat(4000),
+      'a/'.repeat(2000),
+      '-/'.repeat(2000),
+      'a\n'.repeat(2000),
+    ];
+    for (const pattern of patterns) {
+      expect(patternFault(pattern)).toBeNull();
+      const covers = compilePatterns([pattern]);
+      for (const name of names) {
+        const begun = performance.now();
+        expect(covers(`${name}!`)).toBe(false);
+        expect(performance.now() - begun).toBeLessThan(1_000);
+      }
+    }
+    expect(compilePatterns(['**/*-*-*.ts'])('x/a-b-c.ts')).toBe(true);
+    expect(compilePatterns(['**/*-*-*.ts'])('x/a-b.ts')).toBe(false);
   });
 
   it('OWN-1: a path that is no UTF-8 still falls under directories and endings', () => {
     const path = { b64: Buffer.from([0x73, 0x72, 0x63, 0x2f, 0xff, 0x2e, 0x74, 0x73]).toString('base64') };
-    expect(matcher(['src/'])(path)).toBe(true);
-    expect(matcher(['**/*.ts'])(path)).toBe(true);
-    expect(matcher(['docs/'])(path)).toBe(false);
+    expect(compilePatterns(['src/'])(path)).toBe(true);
+    expect(compilePatterns(['**/*.ts'])(path)).toBe(true);
+    expect(compilePatterns(['docs/'])(path)).toBe(false);
   });
 });

@@ -5,6 +5,7 @@
  * only what reaches over a slash, such as `{a/b,c}`, is left to a whole regular expression.
  */
 import picomatch from 'picomatch';
+import { decodePath, type WirePath } from '../path.ts';
 import { isGlob } from '../policy/pattern.ts';
 
 /** A declaration: entries that passed `entryFault`, and whose they are. */
@@ -55,6 +56,13 @@ export function compileEntries(entries: readonly string[]): (path: string) => bo
   if (entries.length === 0) return () => false;
   const owners = compileDeclarations([{ block: '', entries }]);
   return (path) => owners(path).length > 0;
+}
+
+/** A test of paths against a policy's valid patterns; any match counts, an exact path matches byte for byte. */
+export function compilePatterns(patterns: readonly string[]): (path: WirePath) => boolean {
+  const covers = compileEntries(patterns);
+  // a path that is not UTF-8 is matched as latin-1: its ASCII part still falls under `dir/**` and `*.ts`
+  return (path) => covers(typeof path === 'string' ? path : decodePath(path).toString('latin1'));
 }
 
 /** Whether an entry cannot be read segment by segment: a group, or a brace or bracket with a slash inside, or `**` beside text. */
@@ -138,19 +146,50 @@ function enter(active: Node[], node: Node): void {
   if (node.any !== null) enter(active, node.any);
 }
 
-/** A test of one segment; the common shapes need no regular expression. */
+/** A test of one segment. Stars and lists in braces need no regular expression, so no name makes them slow. */
 function segmentTest(glob: string): (segment: string) => boolean {
-  const parts = glob.split('*');
-  const [start, end] = parts;
-  if (start !== undefined && end !== undefined && parts.length === 2 && !/[?[\]{}]/.test(glob)) {
-    if (start === '' && end === '') return () => true;
-    const least = start.length + end.length;
-    return (segment) => segment.length >= least && segment.startsWith(start) && segment.endsWith(end);
+  const spelled = alternatives(glob);
+  if (spelled !== null) {
+    const tests = spelled.map(starTest);
+    return (segment) => tests.some((test) => test(segment));
   }
   let regexp: RegExp | null = null;
   return (segment) => {
     regexp ??= compile(glob);
     return regexp.test(segment);
+  };
+}
+
+const MOST_ALTERNATIVES = 64;
+
+/** A segment's glob without its braces; null where it holds what is left to an expression: `?`, brackets, ranges, nested or empty lists. */
+function alternatives(glob: string): string[] | null {
+  if (/[?[\]]|\.\./.test(glob)) return null;
+  const pieces = glob.split(/\{([^{}]+,[^{}]+)\}/);
+  let spelled = [''];
+  for (const [i, piece] of pieces.entries()) {
+    const choices = i % 2 === 0 ? [piece] : piece.split(',');
+    if (/[{}]/.test(piece) || (i % 2 === 1 && choices.includes(''))) return null;
+    spelled = spelled.flatMap((text) => choices.map((choice) => text + choice));
+    if (spelled.length > MOST_ALTERNATIVES) return null;
+  }
+  return spelled.some((text) => text.includes('**')) ? null : spelled;
+}
+
+/** Each part between stars at the first place where it fits: linear in the name, whatever the number of stars. */
+function starTest(glob: string): (segment: string) => boolean {
+  const [start = '', ...rest] = glob.split('*');
+  const end = rest.pop();
+  if (end === undefined) return (segment) => segment === glob;
+  return (segment) => {
+    if (!segment.startsWith(start)) return false;
+    let at = start.length;
+    for (const part of rest) {
+      const found = segment.indexOf(part, at);
+      if (found < 0) return false;
+      at = found + part.length;
+    }
+    return segment.length - end.length >= at && segment.endsWith(end);
   };
 }
 

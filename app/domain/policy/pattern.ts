@@ -1,9 +1,8 @@
 /**
  * Path patterns as the policy and `Owns` write them (OWN-1): an exact path, a directory (`dir/`), or a
- * glob, anchored at the root, case-sensitive, dots matched. One matcher for all of them.
+ * glob, anchored at the root, case-sensitive, dots matched. Matched by the automaton of ownership/match.
  */
 import picomatch from 'picomatch';
-import { decodePath, type WirePath } from '../path.ts';
 
 /** Why a text is not a pattern (`bad_owned`), or null when it is one. */
 export function patternFault(text: string): string | null {
@@ -51,24 +50,3 @@ const compile = (text: string) =>
     flags: 's',
     maxLength: 65_536,
   });
-
-/** A test of paths against valid patterns; any match counts. An exact path matches byte for byte. */
-export function matcher(patterns: readonly string[]): (path: WirePath) => boolean {
-  const exact = new Set<string>();
-  const prefixes: string[] = [];
-  const globs: ((text: string) => boolean)[] = [];
-  for (const pattern of patterns) {
-    if (isGlob(pattern)) globs.push(compile(pattern));
-    else if (pattern.endsWith('/')) prefixes.push(pattern);
-    else exact.add(pattern);
-  }
-  return (path) => {
-    // a path that is not UTF-8 is matched as latin-1: its ASCII part still falls under `dir/**` and `*.ts`
-    const text = typeof path === 'string' ? path : decodePath(path).toString('latin1');
-    return (
-      exact.has(text) ||
-      prefixes.some((prefix) => text.startsWith(prefix)) ||
-      globs.some((glob) => glob(text))
-    );
-  };
-}
