@@ -14,6 +14,9 @@ export const usualKey: Readonly<Record<ModelUses, string | null>> = {
   'openai-compatible': null,
 };
 
+/** Redirects are errors: one would take the key and the quoted code to whom nobody named. */
+const straight: typeof fetch = (input, init) => fetch(input, { ...init, redirect: 'error' });
+
 /** Opens the model of a reviewer; `schema: false` asks for JSON without a schema, for providers that refuse ours. */
 export async function openModel(
   spec: ReviewerSpec & { uses: ModelUses; model: string },
@@ -21,6 +24,7 @@ export async function openModel(
   schema: boolean,
 ): Promise<LanguageModel> {
   const at = {
+    fetch: straight,
     ...(key === null ? {} : { apiKey: key }),
     ...(spec.base_url === undefined ? {} : { baseURL: spec.base_url }),
   };

@@ -130,3 +130,34 @@ test('REV-1: anthropic, openai and xai are asked in their own form, with their u
   }
   expect(run.stdout).not.toContain('key-of');
 });
+
+test('REV-1: a provider that redirects is unavailable; neither the key nor the code goes to another host', async () => {
+  const elsewhere: string[] = [];
+  const other = createServer((request, response) => {
+    elsewhere.push(`${request.url} ${request.headers['x-api-key'] ?? ''}`);
+    response.end('{}');
+  });
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  const to = `http://127.0.0.1:${(other.address() as AddressInfo).port}/taken`;
+  const moved = createServer((request, response) => {
+    request.resume();
+    response.writeHead(307, { location: to }).end();
+  });
+  await new Promise<void>((resolve) => moved.listen(0, '127.0.0.1', resolve));
+  const base_url = `http://127.0.0.1:${(moved.address() as AddressInfo).port}/v1`;
+  const server = await startProtocolServer();
+  const tickets = (['anthropic', 'openai-compatible'] as const).map((uses) =>
+    makeTicket({ ...repository.at('a.ts'), reviewers: [{ name: uses, uses, model: 'm', base_url }] }),
+  );
+  for (const ticket of tickets) server.add(ticket);
+  const run = await startAction(
+    { server: server.url },
+    { ...server.env, ANTHROPIC_API_KEY: 'key-of-anthropic' },
+  ).done;
+  await server.close();
+  for (const one of [other, moved]) await new Promise((resolve) => one.close(resolve));
+  expect(elsewhere).toEqual([]);
+  for (const ticket of tickets)
+    expect(server.results.get(ticket.id)).toMatchObject({ end: 'provider_error', verdict: null });
+  expect(run.stdout + run.stderr).not.toContain('key-of');
+});
