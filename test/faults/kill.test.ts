@@ -95,9 +95,25 @@ async function playOut(name: string): Promise<Ending> {
   await stage.finish(concluded);
   heads.push(await pull.push({ message: 'Mend', files: { 'src/a.ts': 'export const a = 1;\n' } }));
   await stage.finish(async () => concluded() && (await shownAsDecided(pull)));
+  const said = await pull.comment(stage.author, '/claim docs/later.md mend\n/status');
+  const answers = () => stage.gh.comments(pull).filter((one) => one.viaApp === stage.app);
+  await stage.finish(
+    async () =>
+      concluded() && answers().length > 0 && (await shownAsDecided(pull)) && (await isAnswered(said.id)),
+  );
   stage.postgres.watch = () => undefined;
   stage.github.watch = () => undefined;
   return endingOf(stage, pull, heads);
+}
+
+/** Both commands of the comment were carried out or refused, and the answer at GitHub is the one we know. */
+async function isAnswered(comment: number): Promise<boolean> {
+  const [found] = await stage.query<{ done: number; written: boolean }>(
+    `select count(*)::int as done, bool_and(s.written is not null) as written
+     from command c join sticky s on s.repository_id = c.repository_id where c.comment_id = $1 and c.state in ('done', 'refused')`,
+    [String(comment)],
+  );
+  return found?.done === 2 && found.written;
 }
 
 /** Nothing waits to be written to GitHub for this repository any more. */

@@ -15,6 +15,8 @@ export interface Ending {
   /** Rows by kind and subject, sorted; of the gate its verdicts, since how often it counts on the way is a matter of time. */
   readonly rows: readonly string[];
   readonly deliveries: Readonly<Record<string, number>>;
+  /** What the app said in comments, one entry a comment, without what is said of the moment. */
+  readonly comments: readonly string[];
 }
 
 type Rows = Awaited<ReturnType<Ended['rows']>>;
@@ -60,7 +62,16 @@ export async function endingOf(stage: Ended, pull: Pull, heads: readonly string[
         .filter((one) => one.state !== 'done' && one.state !== 'ignored')
         .map((one) => [one.state, one.n]),
     ),
+    comments: stage.gh
+      .comments(pull)
+      .filter((one) => one.viaApp === stage.app)
+      .map((one) => timeless(one.body)),
   };
+}
+
+/** A comment without ids, numbers and times: what was answered to what. */
+function timeless(body: string): string {
+  return body.replaceAll(/[0-9a-f]{7,}|\d+|round-\w+|undisturbed/g, '#').replaceAll(/cs:\S+/g, '');
 }
 
 /** GitHub's check runs of ours, each of which must be one that we know, under its own n. */
@@ -107,6 +118,12 @@ function subjectOf(
       return of(row.data.rule);
     case 'block.opened':
       return of(row.data.block, row.data.attempt);
+    case 'block.claimed':
+      return of(row.data.block, showPath(row.data.path), row.data.entry);
+    case 'command.refused':
+      return of(row.data.command, row.data.code);
+    case 'human.acted':
+      return of(row.data.act, head(row.data.head), ...row.data.paths.map((one) => showPath(one)));
     case 'block.contributed':
       return of(row.data.block, row.data.to, ...row.data.paths.map((one) => showPath(one)));
     case 'decision':
