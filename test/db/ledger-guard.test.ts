@@ -82,6 +82,9 @@ describe('LED-5: what Postgres accepts', () => {
     const second = await rowAfter(2, { prev: Buffer.alloc(32, 9) });
     const text = `${insert}, ($8, $9, $10, $11, $12, $13, $14)`;
     await refused(asApp(text, [...first, ...second]), 'CSL02');
+    // linked in the order they come, but not in that of their numbers
+    const later = await rowAfter(3, { prev: first[3] as Buffer });
+    await refused(asApp(text, [...first, ...later]), 'CSL02');
     const { rows } = await asApp('select count(*)::int as n from ledger_row where run_id = $1', [run.id]);
     expect(rows[0].n).toBe(5);
   });
@@ -132,6 +135,10 @@ describe('attack 37: as the owner, with the triggers on', () => {
     [
       'begin a chain in its middle',
       `insert into ledger_head (run_id, installation_id, log, genesis, seq, hash) values ('f', 1, 'l', sha256('x'), 99, sha256('y'))`,
+    ],
+    [
+      'begin a chain at no hash',
+      `insert into ledger_head (run_id, installation_id, log, genesis) values ('f', 1, 'l', 'short')`,
     ],
     [
       'upsert',
