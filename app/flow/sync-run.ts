@@ -125,7 +125,7 @@ async function record(
   const patch: RunPatch = patchOf(unit, state, truth);
   let files = run.head === pull.head ? state.files.size : 0;
   if (content !== null && policy.state === 'valid') {
-    const consent = newConsent(run, state, policy.policy, pull, authorWrites);
+    const consent = newConsent(run, state, policy.policy, pull, authorWrites, wasAbsent(rows));
     if (consent !== null) append('run.allowed', null, consent);
     const stored = await listBlocks(tx, run.id);
     const plan = planHead(content, policy.policy, policy.hash, pull.body, stored, rows);
@@ -152,6 +152,11 @@ async function record(
     enqueueGate(unit);
   }
   return { kind: changed ? 'synced' : 'unchanged', head: pull.head, files };
+}
+
+/** A rule required our check before there was a policy: the pull request was open at enrolment (RUN-10). */
+function wasAbsent(rows: Parameters<typeof planHead>[5]): boolean {
+  return rows.some((row) => row.kind === 'run.policy' && row.data.state === 'absent');
 }
 
 function patchOf(unit: RunUnit, state: RunState, { pull, policy, content }: Truth): RunPatch {

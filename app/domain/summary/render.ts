@@ -1,6 +1,7 @@
 /** A report → Markdown within GitHub's limit of 65,535 bytes (PUB-4, PUB-7). */
 import type { GateDecision } from '../gate/decide.ts';
 import { showPath, type WirePath } from '../path.ts';
+import { enrolSteps } from './enrol.ts';
 import { Markdown, md } from './markdown.ts';
 import type { BlockLine, FindingLine, Hold, Report } from './report.ts';
 import { capital, count, titleOf } from './title.ts';
@@ -28,7 +29,7 @@ const VERDICTS: Readonly<Record<BlockLine['verdict'], string>> = {
 
 /** The summary of a gate's check run. */
 export function renderReport(report: Report): string {
-  const head = Markdown.join([verdictLine(report), holds(report)], '\n\n');
+  const head = Markdown.join([verdictLine(report), holds(report), enrol(report)], '\n\n');
   const body = Markdown.join(
     [blocks(report), findings(report), coverage(report), since(report), shared(report), cost(report)],
     '\n\n',
@@ -64,6 +65,11 @@ function holds(report: Report): Markdown {
       md`${hold.who}`,
     ]),
   );
+}
+
+function enrol({ decision, enrol: place }: Report): Markdown {
+  const holds = decision.reasons.some((reason) => reason.code === 'not_enrolled');
+  return holds && place !== undefined ? enrolSteps(place) : md``;
 }
 
 function cause(hold: Hold): Markdown {

@@ -4,6 +4,7 @@ import { REASONS } from '../gate/reason.ts';
 import { pathKey, showPath, type WirePath } from '../path.ts';
 import { type PathStanding, severityRank, standings } from '../run-state/coverage.ts';
 import type { FindingFact, RunState } from '../run-state/state.ts';
+import type { EnrolPlace } from './enrol.ts';
 
 /** The signed head that is published with a verdict (LED-10). */
 export interface PublishedHead {
@@ -78,6 +79,8 @@ export interface Report {
   readonly shared: readonly { readonly pull: string; readonly conclusion: string }[];
   readonly published: PublishedHead;
   readonly places: ReportPlaces;
+  /** Where the base branch can be enrolled; told only while that is what holds it. */
+  readonly enrol?: EnrolPlace;
 }
 
 /** Texts by reference, redacted; null or absent: erased. */
@@ -88,7 +91,7 @@ export function makeReport(
   state: RunState,
   decision: GateDecision,
   texts: Texts,
-  rest: Pick<Report, 'published' | 'places' | 'shared'>,
+  rest: Pick<Report, 'published' | 'places' | 'shared' | 'enrol'>,
 ): Report {
   // a file set of another head or base is not this verdict's: it then counts no files
   const paths = decision.counts.files > 0 ? standings(state) : [];

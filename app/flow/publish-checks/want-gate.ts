@@ -83,6 +83,12 @@ export async function wantGate(
   const report = makeReport(state, decision, await textsOf(deps, reportRefs(state, TITLES)), {
     published,
     places: placesOf(deps, run.id, repository),
+    enrol: {
+      repository: placesOf(deps, run.id, repository).repository,
+      baseRef: run.baseRef,
+      defaultBranch: repository.defaultBranch,
+      server: deps.settings.publicUrl,
+    },
     shared: others.map((one) => ({ pull: `#${one.run.pull ?? '?'}`, conclusion: one.decision.conclusion })),
   });
   const title = titleOf(decision) + (others.length > 0 ? ` · held by #${run.pull ?? '?'}` : '');

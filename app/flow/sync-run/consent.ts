@@ -30,8 +30,10 @@ export function newConsent(
   policy: Policy,
   pull: PullInfo,
   authorWrites: boolean | null,
+  /** The run began before its base branch had a policy. */
+  wasAbsent: boolean,
 ): RowData<'run.allowed'> | null {
-  if (isHeldBack(run, state, pull)) return null;
+  if (isHeldBack(run, state, pull, wasAbsent)) return null;
   const has = (rule: Allowance['rule'], head: string | null) =>
     state.allowances.some((one) => one.rule === rule && (head === null || one.head === head));
   if (isSameRepository(run, pull)) {
@@ -60,12 +62,12 @@ export function standingConsent(
 }
 
 /** Open at enrolment, or found with an old head: it waits for a push or `/rerun`. */
-function isHeldBack(run: Run, state: RunState, pull: PullInfo): boolean {
+function isHeldBack(run: Run, state: RunState, pull: PullInfo, wasAbsent: boolean): boolean {
   const first = state.heads[0]?.head ?? pull.head;
   if (first !== pull.head) return false;
   // who may ask for a round of it may let it begin: without write nobody can, before it is allowed (CMD-3)
   if (state.acts.some((act) => act.act === 'rerun' && act.head === pull.head && !act.revoked)) return false;
-  if (state.opened?.reason === 'enrolled') return true;
+  if (state.opened?.reason === 'enrolled' || wasAbsent) return true;
   if (state.opened?.reason !== 'reconciled' || pull.pushedAt === null) return false;
   return Date.parse(pull.pushedAt) < run.openedAt.getTime() - DAY_MS;
 }
