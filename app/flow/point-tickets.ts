@@ -3,6 +3,7 @@ import { clearReason, setReason } from '../../db/store/reason.ts';
 import { clearDue, countBehind, fillWindows, pointTickets } from '../../db/store/ticket.ts';
 import { LIMITS } from '../domain/limits.ts';
 import type { Policy } from '../domain/policy.ts';
+import { count } from '../domain/summary/title.ts';
 import type { RunUnit } from './append-rows.ts';
 
 /**
@@ -31,13 +32,18 @@ export async function pointTicketsOf(unit: RunUnit, policy: Policy | null): Prom
   if (behind === 0) changed = await clearReason(tx, run.id, 'provider_down');
   else {
     const [first] = settled;
-    const next = settled.map((one) => one.settledUntil?.toISOString() ?? '').sort()[0] ?? '';
+    const next = settled.map((one) => one.settledUntil).sort((a, b) => Number(a) - Number(b))[0];
     changed = await setReason(tx, run.id, {
       code: 'provider_down',
       dueAtMs: run.headAt.getTime() + (policy?.gate.deadline ?? LIMITS.gateDeadlineMs.default),
-      detail: `${settled.map((one) => one.name).join(', ')} down since ${first?.settledSince?.toISOString() ?? ''}, next try ${next}, ${behind} files waiting`,
+      detail: `${settled.map((one) => one.name).join(', ')} down since ${clock(first?.settledSince)}, next try ${clock(next)}, ${count(behind, 'file')} waiting`,
     });
   }
   if (changed) unit.enqueue('decide-gate', { run: run.id }, { key: `decide-gate:${run.id}` });
   return ready;
+}
+
+/** To the minute, as people read it. */
+function clock(moment: Date | null | undefined): string {
+  return moment == null ? 'a moment ago' : `${moment.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

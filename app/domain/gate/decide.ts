@@ -118,7 +118,7 @@ export function decideGate(
     if (blocking.length > 0)
       found.push({ code: 'open_findings', findings: blocking.map((finding) => finding.number) });
   }
-  const own = merge(stillFound(found), now);
+  const own = merge(stillFound(found, now), now);
   const reasons = sortReasons(
     facts.ledger === null && synced ? [...own, ...dependencyReasons(state, own)] : own,
   );
@@ -150,9 +150,17 @@ const STILL: ReadonlySet<ReasonCode> = new Set([
   'needs_allow',
 ]);
 
-function stillFound(found: readonly Draft[]): readonly Draft[] {
-  if (!found.some((draft) => STILL.has(draft.code))) return found;
-  return found.filter((draft) => draft.code !== 'reviews_pending');
+function stillFound(found: readonly Draft[], now: number): readonly Draft[] {
+  if (found.some((draft) => STILL.has(draft.code)))
+    return found.filter((draft) => draft.code !== 'reviews_pending');
+  const isPast = ({ untilMs }: Draft) => untilMs != null && untilMs <= now;
+  if (!found.some((draft) => draft.code === 'provider_down' && isPast(draft))) return found;
+  // POOL-3: what waited for the provider until the deadline is not under way, it could not be reviewed
+  return found.map((draft) =>
+    draft.code === 'reviews_pending' && isPast(draft)
+      ? { ...draft, code: 'ticket_unavailable', detail: 'no provider until the deadline', untilMs: null }
+      : draft,
+  );
 }
 
 /** First present wins (GAT-3); a machine reason past its deadline is a failure, not a wait. */
