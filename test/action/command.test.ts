@@ -309,6 +309,44 @@ describe('REV-1a: what a command is given', () => {
     ]);
   });
 
+  test('ACT-2: objects by id and no checkout: alone in its folder, the bytes of the blob, a symbolic link as its text', async () => {
+    const own = makeRepository(
+      { 'other.ts': 'secret of the tree\n' },
+      { 'src/a.ts': '$Id$\nb\n' },
+      (git, dir) => {
+        const put = (mode: string, file: string, text: string) => {
+          const blob = execFileSync('git', ['hash-object', '-w', '--stdin'], { cwd: dir, input: text });
+          git('update-index', '--add', '--cacheinfo', `${mode},${blob.toString().trim()},${file}`);
+        };
+        put('100644', '.gitattributes', '* ident eol=crlf working-tree-encoding=UTF-16\n');
+        put('120000', 'src/link.ts', '../../../../etc/passwd');
+      },
+    );
+    const looks = script(
+      `const seen = []; const walk = (d) => { for (const e of fs.readdirSync(d, {withFileTypes: true})) { if (e.isDirectory()) walk(d + '/' + e.name); else seen.push((e.isSymbolicLink() ? 'link ' : '') + d + '/' + e.name); } }; walk('.');
+       say({version: 1, count: 1, findings: [{start_line: 1, severity: 'low', title: seen.join(' '), body: fs.readFileSync(file).toString('hex')}]})`,
+    );
+    const tickets = ['src/a.ts', 'src/link.ts'].map((file) =>
+      makeTicket({
+        ...own.at(file),
+        mode: { base: null, head: file === 'src/link.ts' ? '120000' : '100644' },
+        reviewers: [looks],
+      }),
+    );
+    for (const ticket of tickets) server.add(ticket);
+    const run = await startAction({ server: server.url }, server.env).done;
+    own.remove();
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    const said = tickets.map((ticket) => {
+      const [one] = server.results.get(ticket.id)?.findings ?? [];
+      return [one?.title, Buffer.from(one?.body ?? '', 'hex').toString()];
+    });
+    expect(said).toEqual([
+      ['./src/a.ts', '$Id$\nb\n'],
+      ['./src/link.ts', '../../../../etc/passwd'],
+    ]);
+  });
+
   test('T21: a path that leaves the folder is a bad ticket and runs nothing', async () => {
     const [result] = await review([
       [

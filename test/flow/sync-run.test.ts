@@ -506,4 +506,46 @@ describe('size', () => {
     expect(files['base/0']).toBe('L0 unowned orphan deleted');
     expect(files['both.txt']).toBe('L2 merge-main owned');
   });
+
+  it('BLK-1: commits become blocks oldest first; a merge is one too and owns only what it resolved itself', async () => {
+    const repo = await stage.repository({ 'both.txt': '1\n', 'base.txt': '1\n' });
+    const first = await repo.commit({ branch: 'topic', message: 'First', files: { 'a.ts': 'a\n' } });
+    const second = await repo.commit({
+      branch: 'topic',
+      message: 'Second',
+      files: { 'both.txt': 'topic\n' },
+    });
+    const main = await repo.commit({
+      message: 'On main',
+      files: { 'base.txt': '2\n', 'both.txt': 'main\n' },
+    });
+    const merge = await repo.commit({
+      branch: 'topic',
+      message: 'Merge main',
+      parents: [second, main],
+      files: { 'both.txt': 'resolved\n', 'base.txt': '2\n' },
+    });
+    const last = await repo.commit({ branch: 'topic', message: 'Last', files: { 'z.ts': 'z\n' } });
+    const run = await stage.open(await repo.openPull({ head: 'topic' }));
+    await stage.sync(run);
+    const opened = (await stage.rows(run)).flatMap((row) =>
+      row.kind === 'block.opened' ? [[row.data.block, row.data.commits]] : [],
+    );
+    expect(opened).toEqual([
+      ['first', [first]],
+      ['second', [second]],
+      ['merge-main', [merge]],
+      ['last', [last]],
+    ]);
+    // what the merge took over unchanged from the base is nobody's work here
+    expect(await stage.files(run)).toEqual({
+      'a.ts': 'L2 first owned',
+      'both.txt': 'L2 second owned',
+      'z.ts': 'L2 last owned',
+    });
+    const contributed = (await stage.rows(run)).flatMap((row) =>
+      row.kind === 'block.contributed' ? [row.data] : [],
+    );
+    expect(contributed).toMatchObject([{ block: 'merge-main', to: 'second', paths: ['both.txt'] }]);
+  });
 });
