@@ -3,22 +3,25 @@ import { sql } from 'drizzle-orm';
 import { bigint, check, foreignKey, pgTable, primaryKey, text, unique } from 'drizzle-orm/pg-core';
 import { bigintId, bytea } from './columns.ts';
 
-/**
- * The head of one chain: a run, or `i/<installation id>` for facts of no run (LED-4). `hash` is null
- * until the first row. Its form is checked by the trigger that a new head meets: the guard alone moves
- * a head, and a constraint would be read again with every row that is appended.
- */
-export const ledgerHead = pgTable('ledger_head', {
-  runId: text('run_id').primaryKey(),
-  installationId: bigintId('installation_id').notNull(),
-  log: text().notNull(),
-  /** Null for an installation's own chain. */
-  repositoryId: bigintId('repository_id'),
-  /** What `prev` of row 1 must be (LED-3). */
-  genesis: bytea().notNull(),
-  seq: bigint({ mode: 'number' }).notNull().default(0),
-  hash: bytea(),
-});
+/** The head of one chain: a run, or `i/<installation id>` for facts of no run (LED-4). `hash` is null until the first row. */
+export const ledgerHead = pgTable(
+  'ledger_head',
+  {
+    runId: text('run_id').primaryKey(),
+    installationId: bigintId('installation_id').notNull(),
+    log: text().notNull(),
+    /** Null for an installation's own chain. */
+    repositoryId: bigintId('repository_id'),
+    /** What `prev` of row 1 must be (LED-3). */
+    genesis: bytea().notNull(),
+    seq: bigint({ mode: 'number' }).notNull().default(0),
+    hash: bytea(),
+  },
+  (t) => [
+    check('ledger_head_genesis', sql`length(${t.genesis}) = 32`),
+    check('ledger_head_hash', sql`(${t.seq} = 0) = (${t.hash} is null)`),
+  ],
+);
 
 /** One signed row: the exact body bytes, never re-made to verify (LED-1). `kind` repeats the body's for look-ups and is verified against it. */
 export const ledgerRow = pgTable(

@@ -137,10 +137,6 @@ describe('attack 37: as the owner, with the triggers on', () => {
       `insert into ledger_head (run_id, installation_id, log, genesis, seq, hash) values ('f', 1, 'l', sha256('x'), 99, sha256('y'))`,
     ],
     [
-      'begin a chain at no hash',
-      `insert into ledger_head (run_id, installation_id, log, genesis) values ('f', 1, 'l', 'short')`,
-    ],
-    [
       'upsert',
       `insert into ledger_row select * from ledger_row on conflict (run_id, seq) do update set body = ''`,
     ],
