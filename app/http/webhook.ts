@@ -26,6 +26,8 @@ export interface WebhookOptions {
   readonly secrets: readonly string[];
   readonly store: StoreDelivery;
   readonly log: Log;
+  /** Most bytes of bodies in memory at a time (default 256 MiB). */
+  readonly maxBuffered?: number;
   /** Called with the status of each answer. */
   readonly count?: (status: number) => void;
 }
@@ -35,6 +37,7 @@ export function webhook(
   options: WebhookOptions,
 ): (request: IncomingMessage, response: ServerResponse) => void {
   let buffered = 0;
+  const most = options.maxBuffered ?? MAX_BUFFERED_BYTES;
 
   return (request, response) => {
     const answer = (status: number, body: string) => {
@@ -62,15 +65,17 @@ export function webhook(
       discard(request, () => refuse(413, 'too_large', `at most ${MAX_BODY_BYTES} bytes`));
       return;
     }
-    if (buffered + Number(declared ?? 0) > MAX_BUFFERED_BYTES)
-      return refuse(503, 'too_large', 'too much is arriving at once: try again');
+    const busy = () => refuse(503, 'too_large', 'too much is arriving at once: try again');
+    if (buffered + Number(declared ?? 0) > most) return busy();
 
     const check = checkSignature(options.secrets);
     read(request, check, (bytes) => {
       buffered += bytes;
+      return buffered <= most;
     }).then(
       async (body) => {
         if (body === 'aborted') return;
+        if (body === 'busy') return discard(request, busy);
         if (body === 'too_large')
           return discard(request, () => refuse(413, 'too_large', `at most ${MAX_BODY_BYTES} bytes`));
         try {
@@ -118,22 +123,28 @@ async function accept(
   }
 }
 
+/** Why a body was not read to its end. */
+type Unread = 'too_large' | 'busy' | 'aborted';
+
 /** Reads the body as it comes, feeding the MAC, and stops at the limit whatever the headers said. */
 function read(
   request: IncomingMessage,
   check: SignatureCheck,
-  hold: (bytes: number) => void,
-): Promise<Buffer | 'too_large' | 'aborted'> {
+  hold: (bytes: number) => boolean,
+): Promise<Buffer | Unread> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;
     let settled = false;
-    const settle = (outcome: Buffer | 'too_large' | 'aborted') => {
+    const settle = (outcome: Buffer | Unread) => {
       if (settled) return;
       settled = true;
       clearTimeout(slow);
       // what was held is given back by the caller, except when there is no body to hand over
-      if (!Buffer.isBuffer(outcome)) hold(-length);
+      if (!Buffer.isBuffer(outcome)) {
+        hold(-length);
+        chunks.length = 0;
+      }
       resolve(outcome);
     };
     const slow = setTimeout(() => {
@@ -147,7 +158,11 @@ function read(
         return;
       }
       length += chunk.length;
-      hold(chunk.length);
+      // what others declared and have not sent yet counts only now: many at once fit by their headers
+      if (!hold(chunk.length)) {
+        settle('busy');
+        return;
+      }
       check.update(chunk);
       chunks.push(chunk);
     });

@@ -17,8 +17,8 @@ interface Edge {
   readonly server: Server;
   readonly url: string;
 }
-async function edge(store: StoreDelivery): Promise<Edge> {
-  const server = createServer(webhook({ secrets: [SECRET, PREVIOUS], store, log }));
+async function edge(store: StoreDelivery, more: { maxBuffered?: number } = {}): Promise<Edge> {
+  const server = createServer(webhook({ secrets: [SECRET, PREVIOUS], store, log, ...more }));
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${WEBHOOK_PATH}` };
 }
@@ -256,6 +256,41 @@ describe('attack 9: a body that means harm', () => {
     };
     expect((await fetch(one.url, init)).status).toBe(413);
     expect(await inbox()).toEqual([]);
+  });
+
+  it('in many pieces at once, none of them declared, is held to a bound; what came before is taken', async () => {
+    const small = await edge(storeDelivery(testing.database), { maxBuffered: 1_000_000 });
+    const begin = (body: Buffer) => {
+      const headers = {
+        'content-type': 'application/json',
+        'transfer-encoding': 'chunked',
+        'x-github-event': 'something_new',
+        'x-github-delivery': `piece-${body.length}`,
+        'x-hub-signature-256': sign(body),
+      };
+      const sent = httpRequest(small.url, { method: 'POST', headers });
+      const status = new Promise<number>((done, failed) => {
+        sent.on('response', (response) => {
+          response.resume();
+          done(response.statusCode ?? 0);
+        });
+        sent.on('error', failed);
+      });
+      return { sent, status };
+    };
+    const first = Buffer.from(`{"action":"x","a":"${'a'.repeat(800_000)}"}`);
+    const other = Buffer.from(`{"action":"x","a":"${'a'.repeat(400_000)}"}`);
+    const held = begin(first);
+    await new Promise<void>((done) => held.sent.write(first.subarray(0, 799_000), () => done()));
+    await new Promise((done) => setTimeout(done, 100));
+    const late = begin(other);
+    late.sent.end(other);
+    expect(await late.status).toBe(503);
+    held.sent.end(first.subarray(799_000));
+    expect(await held.status).toBe(202);
+    expect((await post(other, { 'x-github-event': 'something_new' }, small.url)).status).toBe(202);
+    small.server.closeAllConnections();
+    await new Promise((done) => small.server.close(done));
   });
 
   it.each([
