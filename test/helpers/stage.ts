@@ -6,8 +6,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
+import type { Config } from '../../app/config.ts';
 import { workflowFile } from '../../app/domain/workflow.ts';
 import { verifyRun } from '../../app/flow/verify-run.ts';
+import { createLog } from '../../app/server/log.ts';
 import { type RunningServer, startServer } from '../../app/server.ts';
 import { findRunOfPull, type Run } from '../../db/store/run.ts';
 import { type SandboxGitHub, startGitHub } from '../../sandbox/github.ts';
@@ -82,7 +84,11 @@ const workflow = (serverUrl: string): string =>
 
 /** Starts a stage; call in `beforeAll`, `close()` in `afterAll`. */
 export async function testStage(
-  options: { logLevel?: 'silent' | 'warn' | 'info' | 'debug' } = {},
+  options: {
+    logLevel?: 'silent' | 'warn' | 'info' | 'debug' | 'trace';
+    /** Gets each line of every server's log instead of standard output. */
+    log?: (line: string) => void;
+  } = {},
 ): Promise<TestStage> {
   const database = await testDatabase();
   const folder = await mkdtemp(join(tmpdir(), 'countersign-stage-'));
@@ -92,7 +98,7 @@ export async function testStage(
   const app = gh.createApp({ slug: 'countersign' });
   const servers: RunningServer[] = [];
   const start = async (): Promise<RunningServer> => {
-    const server = await startServer({
+    const config: Config = {
       databaseUrl: database.url,
       dataDir: folder,
       keys: null,
@@ -109,7 +115,12 @@ export async function testStage(
       oidcIssuer: gh.oidc.issuer,
       // every server of the stage answers for the first one's address, as replicas behind one URL do
       oidcAudience: servers[0]?.url ?? null,
-    });
+    };
+    const { log } = options;
+    const server = await startServer(
+      config,
+      log === undefined ? {} : { log: createLog(config.logLevel, { write: log }) },
+    );
     servers.push(server);
     return server;
   };
