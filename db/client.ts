@@ -33,9 +33,15 @@ export interface Database {
    * `nested_unit_of_work`, since a second connection could wait for the first for ever (case 64).
    * `last` sends closing statements before it first awaits; they travel with COMMIT, which the server
    * turns into a rollback when one of them fails. A lost answer to COMMIT is `database_unreachable`:
-   * it may have been committed, so look before trying again.
+   * it may have been committed, so look before trying again. `opening` is `reads` when what `fn` sends
+   * before it first awaits only reads or locks: BEGIN then travels with it. A write must wait for
+   * BEGIN, since one that follows a refused BEGIN would commit by itself.
    */
-  transaction<T>(fn: (tx: Tx) => Promise<T>, last?: (tx: Tx) => Promise<unknown>): Promise<T>;
+  transaction<T>(
+    fn: (tx: Tx) => Promise<T>,
+    last?: (tx: Tx) => Promise<unknown>,
+    opening?: 'reads' | 'writes',
+  ): Promise<T>;
   /** Ends all connections. */
   close(): Promise<void>;
 }
@@ -106,7 +112,7 @@ export async function connect(url: string, options: ConnectOptions): Promise<Dat
       db,
       throwaway,
       appRole: wantRole && !roleMissing,
-      transaction: (fn, last) => transact(pool, fn, last),
+      transaction: (fn, last, opening) => transact(pool, fn, last, opening),
       close: () => pool.end(),
     };
   } catch (error) {
@@ -160,6 +166,7 @@ async function transact<T>(
   pool: pg.Pool,
   fn: (tx: Tx) => Promise<T>,
   last?: (tx: Tx) => Promise<unknown>,
+  opening: 'reads' | 'writes' = 'writes',
 ): Promise<T> {
   if (inTransaction.getStore()?.open === true) {
     throw new Fault('nested_unit_of_work', 'a transaction was opened inside another one');
@@ -178,14 +185,9 @@ async function transact<T>(
   };
   client.on('error', onError);
   try {
-    // not awaited: it travels with the first statements of fn, whose failure tells the same
-    const [begun, working] = together(client, () => [
-      client.query(BEGIN),
-      inTransaction.run(unit, () => fn(tx)),
-    ]);
-    begun.catch(() => {});
-    const result = await working;
-    await begun;
+    const result = await (opening === 'reads'
+      ? beginWith(client, () => inTransaction.run(unit, () => fn(tx)))
+      : client.query(BEGIN).then(() => inTransaction.run(unit, () => fn(tx))));
     unit.open = false;
     const [closing, committing] = together(client, () => [last?.(tx), client.query('commit')]);
     closing?.catch(() => {});
@@ -221,6 +223,20 @@ function together<T>(client: pg.PoolClient, send: () => T): T {
   } finally {
     stream.uncork();
   }
+}
+
+/**
+ * BEGIN in one write with the first statements of `work`, whose answers come after its own. When it was
+ * refused those stood alone and did nothing; the connection is closed before `work` can send another.
+ */
+async function beginWith<T>(client: pg.PoolClient, work: () => Promise<T>): Promise<T> {
+  const [begun, working] = together(client, () => [client.query(BEGIN), work()]);
+  begun.catch(() => {
+    (client as unknown as pg.Client).end().catch(() => {});
+  });
+  working.catch(() => {});
+  await begun;
+  return working;
 }
 
 /** Drizzle's error quotes every parameter in its message; Postgres's own, its cause, quotes none. */

@@ -62,7 +62,7 @@ const MOST_ATTEMPTS = 5;
 
 /** Runs `fn` as one unit of work on a run. It may be called again after a conflict, so it keeps nothing outside. */
 export function withRun<T>(deps: UnitDeps, runId: string, fn: (unit: RunUnit) => Promise<T>): Promise<T> {
-  return attempt(deps, async (tx, work) => {
+  return attempt(deps, 'reads', async (tx, work) => {
     const locked = await lockRun(tx, runId);
     if (locked === undefined) throw new Fault('run_missing', `there is no run ${runId}`);
     return fn({ ...work.on(tx, locked.head, locked.now), run: locked.run });
@@ -78,7 +78,7 @@ export function openRun<T>(
   record: NewRun,
   fn: (unit: RunUnit) => Promise<T>,
 ): Promise<T | undefined> {
-  return attempt(deps, async (tx, work) => {
+  return attempt(deps, 'writes', async (tx, work) => {
     const run = await insertRun(tx, record);
     if (run === null) return undefined;
     const log = deps.signer.logOf(run.installationId);
@@ -105,7 +105,7 @@ export function withInstallation<T>(
   fn: (unit: LedgerUnit) => Promise<T>,
 ): Promise<T> {
   const runId = installationRun(installation.id);
-  return attempt(deps, async (tx, work) => {
+  return attempt(deps, 'reads', async (tx, work) => {
     await lockChain(tx, runId);
     let found = await readHead(tx, runId);
     if (found === undefined) {
@@ -127,13 +127,18 @@ export function subjectOf(run: Pick<Run, 'repositoryId' | 'pull' | 'groupHead' |
   throw new Fault('bug', 'a run of neither a pull request nor a group');
 }
 
-async function attempt<T>(deps: UnitDeps, fn: (tx: Tx, work: Work) => Promise<T>): Promise<T> {
+async function attempt<T>(
+  deps: UnitDeps,
+  opening: 'reads' | 'writes',
+  fn: (tx: Tx, work: Work) => Promise<T>,
+): Promise<T> {
   for (let n = 1; ; n++) {
     const work = new Work(deps.signer);
     try {
       return await deps.database.transaction(
         (tx) => fn(tx, work),
         (tx) => work.write(tx),
+        opening,
       );
     } catch (error) {
       if (n >= MOST_ATTEMPTS || !isConflict(error)) throw error;

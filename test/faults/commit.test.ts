@@ -4,8 +4,9 @@ import { verifyRun } from '../../app/flow/verify-run.ts';
 import { connect, type Database } from '../../db/client.ts';
 import { findRun, updateRun } from '../../db/store/run.ts';
 import { startWire, type Wire } from '../helpers/cut.ts';
-import { type TestDatabase, testDatabase } from '../helpers/database.ts';
+import { asOwner, type TestDatabase, testDatabase } from '../helpers/database.ts';
 import { openTestRun, smallRow, testSigner } from '../helpers/ledger.ts';
+import { faultFunction, startPostgresProxy } from '../helpers/proxy-postgres.ts';
 
 let one: TestDatabase;
 let wire: Wire;
@@ -75,3 +76,30 @@ test.each(['begin isolation', 'run_lock', 'update "run"'])(
     expect(await stateOf(id)).toEqual({ verdict: 'intact', title: 'after', rows: 2, jobs: 1 });
   },
 );
+
+test('RUN-6: a refused BEGIN leaves nothing, though statements travel with it', async () => {
+  await asOwner(one.url, (client) => client.query(faultFunction));
+  const proxy = await startPostgresProxy(one.url);
+  const behind = await connect(proxy.url, { max: 2 });
+  const refuse = () => {
+    let left = 1;
+    proxy.watch = ({ sql }) =>
+      sql.startsWith('begin') && left-- > 0 ? { when: 'fail', code: '53200' } : undefined;
+  };
+  const unit = { database: behind, signer: straight.signer };
+  // its first statement writes: alone it would be a run without a row
+  refuse();
+  await expect(openTestRun(unit, 'run-begin', '90')).rejects.toMatchObject({ code: '53200' });
+  expect(await findRun(one.database.db, 'run-begin')).toBeNull();
+  await openTestRun(unit, 'run-begin', '90');
+  // its first statement locks: nothing of what follows is sent
+  refuse();
+  const broken = withRun(unit, 'run-begin', async ({ tx, append }) => {
+    await updateRun(tx, 'run-begin', { title: 'half' });
+    append('command.refused', smallRow('half'));
+  });
+  await expect(broken).rejects.toMatchObject({ code: 'database_unreachable', retryable: true });
+  expect(await stateOf('run-begin')).toEqual({ verdict: 'intact', title: '', rows: 1, jobs: 0 });
+  await behind.close();
+  await proxy.close();
+});
