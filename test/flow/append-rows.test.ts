@@ -211,6 +211,8 @@ test('the queue takes and finishes a job as countersign_app', async () => {
     concurrency: 1,
     noHandleSignals: true,
     logger: new Logger(() => () => {}),
+    // as the app runs it: otherwise nothing waits for the note of a job's end
+    preset: { worker: { completeJobBatchDelay: 0 } },
     taskList: { probe: async (payload) => finish(payload) },
   });
   expect(await done).toEqual({ hello: 1 });
