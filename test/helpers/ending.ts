@@ -134,6 +134,8 @@ function subjectOf(
           .sort(),
       );
     case 'ticket.ended':
+      // a lease whose answer died with the app is a lost grant, and truly recorded as one
+      if (!row.data.final && row.data.end === 'lost_runner') return [];
       return of(showPath(row.data.path), row.data.block, row.data.round, row.data.end, row.data.final);
     case 'finding.raised':
       return of(showPath(row.data.path), row.data.start_line, row.data.severity, row.data.state);

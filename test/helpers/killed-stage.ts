@@ -185,12 +185,19 @@ export async function killedStage({ replicaWorks = false }: KilledStageOptions =
     );
     return Number(found.rows[0]?.n);
   };
+  /** What is left to do, and what the app said last. */
+  const told = async () => {
+    const jobs = await database.database.pool.query(
+      'select task_identifier, key, attempts, run_at, locked_at, locked_by, last_error from graphile_worker.jobs',
+    );
+    return [...jobs.rows.map((row) => JSON.stringify(row)), ...child.lines.slice(-20)].join('\n');
+  };
   const settle = async (end: number) => {
     for (let quiet = 0; quiet < 3; ) {
       await running();
       await gh.idle(Math.max(1, end - Date.now()));
       quiet = !down && !starting && (await busy()) === 0 ? quiet + 1 : 0;
-      if (Date.now() > end) throw new Error(`${await busy()} jobs are still to do`);
+      if (Date.now() > end) throw new Error(`${await busy()} jobs are still to do:\n${await told()}`);
       await new Promise((done) => setTimeout(done, 15));
     }
   };
@@ -269,7 +276,7 @@ export async function killedStage({ replicaWorks = false }: KilledStageOptions =
         await settle(end);
         // a sweep of the app may have begun something since it was quiet
         if ((await done()) && gh.world.pending.size === 0 && (await busy()) === 0) return;
-        if (Date.now() > end) throw new Error('it does not come to its end');
+        if (Date.now() > end) throw new Error(`it does not come to its end:\n${await told()}`);
         // what failed waits for its next attempt, which the queue times by the machine's clock
         await database.database.pool.query(
           'update graphile_worker._private_jobs set run_at = now() where run_at > now() and locked_at is null',
