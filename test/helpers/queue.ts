@@ -155,6 +155,7 @@ export async function seedTickets(database: Database, tickets: readonly NewTicke
 export async function seedLogin(
   database: Database,
   runId: string | null = null,
+  repositoryId = REPOSITORY,
 ): Promise<{ id: string; token: string }> {
   const id = randomBytes(8).toString('hex');
   const token = randomBytes(32).toString('base64url');
@@ -162,7 +163,7 @@ export async function seedLogin(
     await addRunner(tx, {
       id,
       installationId: INSTALLATION,
-      repositoryId: REPOSITORY,
+      repositoryId,
       pool: 'p',
       workflowRun: null,
       attempt: null,
@@ -180,7 +181,7 @@ export async function seedLogin(
         identity: {
           role: 'worker',
           installation: INSTALLATION,
-          repository: REPOSITORY,
+          repository: repositoryId,
           run: runId,
           workflowRun: null,
           attempt: null,

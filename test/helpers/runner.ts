@@ -19,9 +19,9 @@ export interface TestRunner {
   finish(lease: GivenLease, more?: Partial<TicketResult>): Promise<void>;
 }
 
-/** Logs a runner in. */
-export async function testRunner(deps: Deps): Promise<TestRunner> {
-  const login = await seedLogin(deps.database);
+/** Logs a runner in, of the seeded repository unless another is named. */
+export async function testRunner(deps: Deps, repositoryId?: string): Promise<TestRunner> {
+  const login = await seedLogin(deps.database, null, repositoryId);
   const claim = async (lease: GivenLease): Promise<LeaseClaim> => ({
     login: await authenticate(deps, login.token),
     lease: lease.id,
