@@ -10,13 +10,14 @@ import { deferGate, findGate, listDueGates, putGate } from '../../db/store/gate.
 import { addJobs } from '../../db/store/job.ts';
 import { clearReason, setReason } from '../../db/store/reason.ts';
 import type { Run } from '../../db/store/run.ts';
-import { FINDINGS_NAME, gateName, publishKey } from '../domain/check.ts';
+import { blockCheckName, FINDINGS_NAME, gateName, isGateName, publishKey } from '../domain/check.ts';
 import { gateDigest, recordGate } from '../domain/gate/record.ts';
 import { Fault } from '../errors.ts';
 import { type RunUnit, withRun } from './append-rows.ts';
 import type { Deps } from './deps.ts';
 import { fetchProof, type Proof } from './fetch-proof.ts';
 import { type Judged, judgeRun } from './judge-run.ts';
+import { blocksOf } from './publish-checks/want-block.ts';
 
 /** What to decide. */
 export interface DecideGateInput {
@@ -71,7 +72,7 @@ type Locked = DecideGateOutcome | { readonly kind: 'unproved'; readonly run: Run
 async function decideLocked(deps: Deps, unit: RunUnit, proof: Proof | null): Promise<Locked> {
   const { run, tx, now } = unit;
   if (isOver(run)) {
-    await publish(unit, []);
+    await publish(unit, [], new Map());
     const stood = await findGate(tx, run.id);
     if (stood !== null && stood.dueAtMs !== null) await putGate(tx, { ...stood, dueAtMs: null });
     return { kind: 'over' };
@@ -100,7 +101,8 @@ async function decideLocked(deps: Deps, unit: RunUnit, proof: Proof | null): Pro
     dueAtMs: decision.dueAtMs,
   });
   const undecided = decision.conclusion === 'in_progress' || decision.conclusion === 'queued';
-  await publish(unit, [gateName(decision.mode), ...(undecided ? [] : [FINDINGS_NAME])]);
+  const blocks = new Map([...blocksOf(judged)].map(([id, one]) => [blockCheckName(id), one?.digest ?? null]));
+  await publish(unit, [gateName(decision.mode), ...(undecided ? [] : [FINDINGS_NAME])], blocks);
   return { kind: changed ? 'decided' : 'unchanged', conclusion: decision.conclusion, head: decision.head };
 }
 
@@ -120,28 +122,42 @@ function record(unit: RunUnit, judged: Judged, digest: string): number | null {
 }
 
 /**
- * Queues every unit that this verdict touches: the names on the present head, gate first, and what
- * the run published elsewhere (an earlier head, the other mode's name), to be concluded (PUB-2).
+ * Queues every unit that this verdict touches: the names on the present head, gate first, then those
+ * of `blocks` (name → digest of its verdict, null: none yet) that do not show it, and what the run
+ * published elsewhere (an earlier head, the other mode's name), to be concluded (PUB-2).
  */
-async function publish(unit: RunUnit, names: readonly string[]): Promise<void> {
+async function publish(
+  unit: RunUnit,
+  names: readonly string[],
+  blocks: ReadonlyMap<string, string | null>,
+): Promise<void> {
   const { run, tx } = unit;
   const units = new Map(names.map((name) => [`${run.toldHead} ${name}`, { sha: run.toldHead, name }]));
+  const owed = new Map(blocks);
   for (const check of await listChecksOfRun(tx, run.repositoryId, run.id)) {
+    const here = check.sha === run.toldHead;
+    if (here && blocks.has(check.name)) {
+      // each look at a unit judges its runs: ten blocks that stand are none of them looked at
+      if (check.written === check.wanted && check.written === blocks.get(check.name)) owed.delete(check.name);
+      continue;
+    }
     const settled =
       check.state === 'concluded' &&
       check.written === check.wanted &&
       (check.conclusion !== 'success' || run.status === 'merged');
-    if (check.sha === run.toldHead ? !names.includes(check.name) || names.length === 0 : !settled)
+    if (here ? !names.includes(check.name) || names.length === 0 : !settled)
       units.set(`${check.sha} ${check.name}`, { sha: check.sha, name: check.name });
   }
+  for (const [name, digest] of owed)
+    if (digest !== null) units.set(`${run.toldHead} ${name}`, { sha: run.toldHead, name });
   for (const { sha, name } of units.values()) {
     unit.enqueue(
       'publish-checks',
       { repository: run.repositoryId, sha, name },
       {
         key: publishKey(run.repositoryId, sha, name),
-        // the gate before the findings, a present head before an old one
-        priority: (sha === run.toldHead ? 0 : 4) + (name === FINDINGS_NAME ? 2 : 0),
+        // the gate before findings and blocks, a present head before an old one
+        priority: (sha === run.toldHead ? 0 : 4) + (isGateName(name) ? 0 : name === FINDINGS_NAME ? 2 : 3),
       },
     );
   }

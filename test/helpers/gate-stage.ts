@@ -319,7 +319,7 @@ export async function gateStage(): Promise<GateStage> {
                 attempt: 1,
                 kind: 'code',
                 level: 'L1',
-                named: true,
+                named: false,
                 identity: sha('main-block'),
                 commits: [head],
                 commit_count: 1,

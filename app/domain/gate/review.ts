@@ -87,9 +87,20 @@ function people(state: RunState): Draft[] {
     if (file === undefined || (again !== null && again > seq) || approved(state, 'conflict')) continue;
     found.push({ code: 'conflict', blocks: [file.block], paths: [file.path] });
   }
-  const broken = state.ruleBreaks.filter(({ ticket }) => wanted.has(state.ticketKeys.get(ticket) ?? ''));
-  if (broken.length > 0 && !approved(state, 'rule_break'))
-    found.push({ code: 'rule_break', count: broken.length, detail: broken[0]?.detail ?? null });
+  const broken = state.ruleBreaks.flatMap(({ ticket, detail }) => {
+    const file = wanted.get(state.ticketKeys.get(ticket) ?? '');
+    return file === undefined ? [] : [{ file, detail }];
+  });
+  if (broken.length > 0 && !approved(state, 'rule_break')) {
+    const files = [...new Set(broken.map(({ file }) => file))];
+    found.push({
+      code: 'rule_break',
+      blocks: files.map((file) => file.block),
+      paths: files.map((file) => file.path),
+      count: broken.length,
+      detail: broken[0]?.detail ?? null,
+    });
+  }
   return found;
 }
 

@@ -1,4 +1,5 @@
 /** A report → Markdown within GitHub's limit of 65,535 bytes (PUB-4, PUB-7). */
+import { gateName } from '../check.ts';
 import type { GateDecision } from '../gate/decide.ts';
 import { showPath, type WirePath } from '../path.ts';
 import { enrolSteps } from './enrol.ts';
@@ -27,9 +28,9 @@ const VERDICTS: Readonly<Record<BlockLine['verdict'], string>> = {
   held: '✋ held',
 };
 
-/** The summary of a gate's check run. */
+/** The summary of a check run: the gate's, or a block's. */
 export function renderReport(report: Report): string {
-  const head = Markdown.join([verdictLine(report), holds(report), enrol(report)], '\n\n');
+  const head = Markdown.join([verdictLine(report), about(report), holds(report), enrol(report)], '\n\n');
   const body = Markdown.join(
     [blocks(report), findings(report), coverage(report), since(report), shared(report), cost(report)],
     '\n\n',
@@ -47,6 +48,13 @@ function verdictLine({ decision }: Report): Markdown {
   const said = `${lead.join(' ')}${lead.join('') === '' ? title : title.charAt(0).toLowerCase() + title.slice(1)}`;
   const advisory = decision.mode === 'advisory' ? md` Advisory: it holds nothing.` : md``;
   return md`${raw(sign)} **${raw(said)}.**${advisory}`;
+}
+
+/** A block's check run reads like the gate's, and is not the gate. */
+function about({ block, decision }: Report): Markdown {
+  if (block === undefined) return md``;
+  const title = block.title === null ? md`` : md` ${block.title.slice(0, 80)}`;
+  return md`Block ${Markdown.code(block.id)}${title}. It neither passes nor holds the pull request: ${Markdown.code(gateName(decision.mode))} does.`;
 }
 
 /** Text that this folder made of numbers and of its own words. */

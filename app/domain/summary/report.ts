@@ -79,6 +79,8 @@ export interface Report {
   readonly shared: readonly { readonly pull: string; readonly conclusion: string }[];
   readonly published: PublishedHead;
   readonly places: ReportPlaces;
+  /** The one block that it is about; absent: the whole run. */
+  readonly block?: { readonly id: string; readonly title: string | null };
   /** Where the base branch can be enrolled; told only while that is what holds it. */
   readonly enrol?: EnrolPlace;
 }

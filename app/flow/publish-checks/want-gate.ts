@@ -32,6 +32,8 @@ export interface Wanted {
   readonly content: CheckRunContent;
   /** The commit is nobody's head any more: even a `success` is concluded `cancelled`. */
   readonly superseded: boolean;
+  /** It is made concluded and never goes back: another conclusion is another check run. */
+  readonly once?: boolean;
   readonly seq: number | null;
 }
 
