@@ -1,9 +1,11 @@
 /** The whole road for a bench: durable database, sandbox GitHub, the server, and the built Action run by the sandbox's jobs. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Config } from '../../app/config.ts';
 import { workflowFile } from '../../app/domain/workflow.ts';
-import { type RunningServer, startServer } from '../../app/server.ts';
 import { type SandboxGitHub, startGitHub } from '../../sandbox/github.ts';
 import type { App, CheckRun, User } from '../../sandbox/model.ts';
 import type { Pull } from '../../sandbox/pull.ts';
@@ -35,7 +37,6 @@ const workflow = (serverUrl: string): string =>
 export interface Road {
   readonly gh: SandboxGitHub;
   readonly app: App;
-  readonly server: RunningServer;
   readonly repository: Repository;
   readonly author: User;
   /** The server's Postgres. */
@@ -46,8 +47,8 @@ export interface Road {
   query<T>(text: string, values?: readonly unknown[]): Promise<T[]>;
   /** Waits until no job and no workflow run is under way. */
   settle(): Promise<void>;
-  /** Opens a pull request with these files. */
-  open(branch: string, files: Record<string, string>): Promise<Pull>;
+  /** Opens a pull request with these files: in one commit, or `named`, one commit a file that names a block each. */
+  open(branch: string, files: Record<string, string>, named?: 'named'): Promise<Pull>;
 }
 
 /** Runs `fn` on a road of its own. */
@@ -58,7 +59,7 @@ export function withRoad<T>(fn: (road: Road) => Promise<T>): Promise<T> {
     const app = gh.createApp();
     const owner = gh.createUser('acme');
     const author = gh.createUser('alice');
-    const server = await startServer({
+    const config: Omit<Config, 'inherit'> = {
       databaseUrl: url,
       dataDir: folder,
       keys: null,
@@ -73,20 +74,25 @@ export function withRoad<T>(fn: (road: Road) => Promise<T>): Promise<T> {
       serverUrl: gh.url,
       oidcIssuer: gh.oidc.issuer,
       oidcAudience: null,
-      inherit: (names) =>
-        Object.fromEntries(
-          names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name] ?? '']])),
-        ),
+    };
+    const child = fork(new URL('server.ts', import.meta.url), {
+      execArgv: ['--import', 'tsx'],
+      env: { ...process.env, ROAD_CONFIG: JSON.stringify(config) },
     });
+    const ended = once(child, 'exit');
     try {
-      gh.deliverTo(app, `${server.url}/api/github/webhooks`);
+      const serverUrl = await Promise.race([
+        once(child, 'message').then(([told]) => String(told)),
+        ended.then(() => Promise.reject(new Error('the server did not start'))),
+      ]);
+      gh.deliverTo(app, `${serverUrl}/api/github/webhooks`);
       const repository = await gh.createRepository({
         owner,
         collaborators: [[author, 'write']],
         files: {
           'README.md': '# sample\n',
           '.github/countersign.yml': POLICY,
-          '.github/workflows/countersign.yml': workflow(server.url),
+          '.github/workflows/countersign.yml': workflow(serverUrl),
         },
       });
       await gh.installApp(app, repository);
@@ -106,7 +112,6 @@ export function withRoad<T>(fn: (road: Road) => Promise<T>): Promise<T> {
       return await fn({
         gh,
         app,
-        server,
         repository,
         author,
         postgres: version,
@@ -123,13 +128,19 @@ export function withRoad<T>(fn: (road: Road) => Promise<T>): Promise<T> {
             `${name} on ${sha.slice(0, 10)}: ${last === null ? 'none' : `${last.status} ${last.title}`}`,
           );
         },
-        async open(branch, files) {
-          await repository.commit({ branch, author, message: 'Change', files });
+        async open(branch, files, named) {
+          if (named === undefined) await repository.commit({ branch, author, message: 'Change', files });
+          else
+            for (const [index, [path, text]] of Object.entries(files).entries()) {
+              const message = `Change ${path}\n\nBlock: part-${index + 1}`;
+              await repository.commit({ branch, author, message, files: { [path]: text } });
+            }
           return repository.openPull({ head: branch, user: author });
         },
       });
     } finally {
-      await server.close();
+      if (child.connected) child.disconnect();
+      await ended;
       await gh.close();
       await rm(folder, { recursive: true, force: true });
     }
