@@ -67,6 +67,11 @@ async function planFor(
   if (repository === null || repository.status !== 'active') return null;
   const installation = await findInstallation(tx, repository.installationId);
   if (installation === null || installation.status !== 'active') return null;
+  if (repository.setupCause !== null) {
+    // nothing that is started would come to anything, and the gate says what is to be done (RUN-9)
+    await sayStalled(tx, repository.id, null);
+    return null;
+  }
   await lockPlan(tx, repositoryId);
   const waiting = await listWaiting(tx, repositoryId);
   const first = waiting.find((one) => one.ready > 0);

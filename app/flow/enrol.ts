@@ -92,10 +92,15 @@ export async function enrol(deps: Deps, input: EnrolInput): Promise<EnrolOutcome
     }
     if (policy !== null && cause !== repository.setupCause) {
       await setSetupCause(tx, repository.id, cause);
-      await addJobs(
-        tx,
-        runs.map((run) => ({ task: 'decide-gate', payload: { run: run.id }, key: `decide-gate:${run.id}` })),
-      );
+      await addJobs(tx, [
+        ...runs.map((run) => ({
+          task: 'decide-gate',
+          payload: { run: run.id },
+          key: `decide-gate:${run.id}`,
+        })),
+        // what waited can be started now
+        { task: 'dispatch', payload: { repository: repository.id }, key: `dispatch:${repository.id}` },
+      ]);
     }
     return { enrolment, appeared: before?.state === 'absent' && enrolment.state !== 'absent', required };
   });

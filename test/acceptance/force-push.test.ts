@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, seen, spent } from '../helpers/sight.ts';
+import { eventually, holdingPolicy, seen, spent } from '../helpers/sight.ts';
 import { type TestStage, testStage } from '../helpers/stage.ts';
 
 let stage: TestStage;
@@ -17,27 +17,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Marks BUG like the usual reviewer; a line `HOLD name` keeps the review until the file `name.go` is there. */
-const holding = (at: string): string => {
-  const script = `const fs=require('node:fs');const t=fs.readFileSync(process.argv[1],'utf8').split('\\n');
-const h=t.map(l=>/HOLD (\\w+)/.exec(l)).find(Boolean);const at=process.argv[2];
-const say=()=>{const f=t.flatMap((l,i)=>/BUG/.test(l)?[{start_line:i+1,severity:'high',title:'Marked line',body:'The line is marked.'}]:[]);
-console.log(JSON.stringify({version:1,count:f.length,findings:f}))};
-if(!h)say();else{fs.writeFileSync(at+'/'+h[1]+'.begun','');const w=setInterval(()=>{if(fs.existsSync(at+'/'+h[1]+'.go')){clearInterval(w);say()}},20)}`;
-  return `version: 1
-reviewers:
-  marker:
-    uses: command
-    run: [node, -e, ${JSON.stringify(script)}, '{path}', ${JSON.stringify(at)}]
-    output: countersign
-    paths: ['**']
-    trusted: true
-`;
-};
-
 describe('a force push in the middle of reviews', { timeout: 120_000 }, () => {
   it('case 10, RUN-4, PUB-2: the old head says nothing of the new one, and back on it its own findings stand', async () => {
-    const { repository } = await stage.repository({ name: 'forced', policy: holding(folder) });
+    const { repository } = await stage.repository({ name: 'forced', policy: holdingPolicy(folder) });
     const { author } = stage;
     const first = { message: 'Add a', files: { 'src/a.ts': '// HOLD one\n// BUG of the first head\n' } };
     const c1 = await repository.commit({ branch: 'topic', author, ...first });
@@ -128,7 +110,7 @@ describe('a force push in the middle of reviews', { timeout: 120_000 }, () => {
   });
 
   it('TKT-3: a burst of pushes costs one review of each file, of the last content', async () => {
-    const { repository } = await stage.repository({ name: 'burst', policy: holding(folder) });
+    const { repository } = await stage.repository({ name: 'burst', policy: holdingPolicy(folder) });
     const { author } = stage;
     await repository.commit({ branch: 'topic', author, files: { 'src/a.ts': '// HOLD two\n' } });
     const pull = await repository.openPull({ head: 'topic', user: author });

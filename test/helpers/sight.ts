@@ -48,3 +48,24 @@ export async function eventually(holds: () => boolean | Promise<boolean>, or: ()
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
+
+/**
+ * A policy whose reviewer marks BUG like the usual one; a line `HOLD name` makes it write `name.begun`
+ * into the folder `at` and keeps the review until `name.go` is there.
+ */
+export function holdingPolicy(at: string): string {
+  const script = `const fs=require('node:fs');const t=fs.readFileSync(process.argv[1],'utf8').split('\\n');
+const h=t.map(l=>/HOLD (\\w+)/.exec(l)).find(Boolean);const at=process.argv[2];
+const say=()=>{const f=t.flatMap((l,i)=>/BUG/.test(l)?[{start_line:i+1,severity:'high',title:'Marked line',body:'The line is marked.'}]:[]);
+console.log(JSON.stringify({version:1,count:f.length,findings:f}))};
+if(!h)say();else{fs.writeFileSync(at+'/'+h[1]+'.begun','');const w=setInterval(()=>{if(fs.existsSync(at+'/'+h[1]+'.go')){clearInterval(w);say()}},20)}`;
+  return `version: 1
+reviewers:
+  marker:
+    uses: command
+    run: [node, -e, ${JSON.stringify(script)}, '{path}', ${JSON.stringify(at)}]
+    output: countersign
+    paths: ['**']
+    trusted: true
+`;
+}

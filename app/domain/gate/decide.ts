@@ -118,7 +118,7 @@ export function decideGate(
     if (blocking.length > 0)
       found.push({ code: 'open_findings', findings: blocking.map((finding) => finding.number) });
   }
-  const own = merge(stillFound(found, now), now);
+  const own = merge(stillFound(found, facts, now), now);
   const reasons = sortReasons(
     facts.ledger === null && synced ? [...own, ...dependencyReasons(state, own)] : own,
   );
@@ -150,8 +150,9 @@ const STILL: ReadonlySet<ReasonCode> = new Set([
   'needs_allow',
 ]);
 
-function stillFound(found: readonly Draft[], now: number): readonly Draft[] {
-  if (found.some((draft) => STILL.has(draft.code)))
+function stillFound(found: readonly Draft[], facts: GateFacts, now: number): readonly Draft[] {
+  const asleep = facts.draft && facts.openTickets === 0;
+  if (asleep || found.some((draft) => STILL.has(draft.code)))
     return found.filter((draft) => draft.code !== 'reviews_pending');
   const isPast = ({ untilMs }: Draft) => untilMs != null && untilMs <= now;
   if (!found.some((draft) => draft.code === 'provider_down' && isPast(draft))) return found;
