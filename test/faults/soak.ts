@@ -8,6 +8,7 @@ process.env['SOAK_ROUNDS'] ??= '200';
 const asked = process.argv.slice(2);
 const vitest = await startVitest('test', asked.length > 0 ? asked : ['test/faults'], {
   watch: false,
+  reporters: ['verbose'],
   // rounds side by side would slow each other down
   fileParallelism: false,
 });

@@ -140,10 +140,11 @@ export async function killedStage({ replicaWorks = false }: KilledStageOptions =
   /** Resolves when the app listens again after its last kill. */
   let up: Promise<void> = Promise.resolve();
   let broken: Error | null = null;
+  let closed = false;
 
   const start = async (): Promise<void> => {
     // a process that is killed while it starts is followed by the next
-    while (down) {
+    while (down && !closed) {
       const started = spare;
       child = started;
       down = false;
@@ -160,7 +161,7 @@ export async function killedStage({ replicaWorks = false }: KilledStageOptions =
       } catch (error) {
         if (!down) throw error;
       }
-      spare = prepare();
+      if (!closed) spare = prepare();
     }
   };
   let starting = false;
@@ -289,6 +290,7 @@ export async function killedStage({ replicaWorks = false }: KilledStageOptions =
       }
     },
     async close() {
+      closed = true;
       down = true;
       for (const one of [child, spare]) one.kill();
       await Promise.all([child.ended, spare.ended]);

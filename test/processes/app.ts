@@ -2,6 +2,7 @@
 import '../../app/server/serve.ts';
 import { once } from 'node:events';
 
+// a test that died takes its app with it
+process.stdin.once('end', () => process.exit(1));
 await once(process.stdin, 'data');
-process.stdin.unref();
 await import('../../app/main.ts');
