@@ -8,17 +8,17 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { migrateDatabase } from '../db/migrate.ts';
 import { findRun } from '../db/store/run.ts';
-import { loadDataConfig } from './config.ts';
+import { type DataConfig, loadDataConfig } from './config.ts';
 import { parseKeys } from './domain/ledger/keys-derive.ts';
 import { parsePolicy } from './domain/policy.ts';
 import { WORKFLOW_PATH, workflowFile } from './domain/workflow.ts';
 import { Fault, Refusal } from './errors.ts';
+import { rotateKeys } from './flow/rotate-keys.ts';
 import { verifyRun } from './flow/verify-run.ts';
 import { createLog } from './server/log.ts';
-import { serve } from './server/serve.ts';
 import { openPostgres, openSigner, openStore } from './server/store.ts';
 import { VERSION } from './server/version.ts';
-import { newKeys } from './signing/keys.ts';
+import { newKeys, rotateKeyFile } from './signing/keys.ts';
 import { createSigner } from './signing/signer.ts';
 
 /** A wrong call: the usage is shown and the exit code is 3. */
@@ -39,6 +39,8 @@ const commands: Readonly<Record<string, Entry>> = {
     what: 'serve the App from the environment until SIGTERM',
     run: async (args) => {
       none(args);
+      // the server's parts take a second to load, and no other command needs them
+      const { serve } = await import('./server/serve.ts');
       await serve();
       return null;
     },
@@ -76,8 +78,8 @@ const commands: Readonly<Record<string, Entry>> = {
     },
   },
   keys: {
-    usage: 'keys new --out FILE [--origin NAME] | keys list [--file FILE]',
-    what: 'make a key file (mode 0600), or show what a key file can sign with',
+    usage: 'keys new --out FILE [--origin NAME] | keys list [--file FILE] | keys rotate [--file FILE]',
+    what: 'make a key file (mode 0600), show what it can sign with, or sign under a new root from now on',
     run: keys,
   },
   'verify-run': {
@@ -116,7 +118,7 @@ const commands: Readonly<Record<string, Entry>> = {
 async function keys(args: readonly string[]): Promise<number> {
   const options = { out: { type: 'string' }, origin: { type: 'string' }, file: { type: 'string' } } as const;
   const { values, positionals } = read(() => parseArgs({ args: [...args], options, allowPositionals: true }));
-  if (positionals.length !== 1) throw new Usage('keys new or keys list');
+  if (positionals.length !== 1) throw new Usage('keys new, keys list or keys rotate');
   if (positionals[0] === 'new') {
     if (values.out === undefined) throw new Usage('--out is needed: keys are never printed');
     const text = `${JSON.stringify(newKeys(values.origin ?? 'countersign.local'), null, 2)}\n`;
@@ -125,14 +127,32 @@ async function keys(args: readonly string[]): Promise<number> {
     console.log(`keys written to ${values.out}; set COUNTERSIGN_KEYS to it`);
     return 0;
   }
-  if (positionals[0] !== 'list') throw new Usage('keys new or keys list');
   const config = loadDataConfig();
   const setting = values.file ?? config.keys ?? join(config.dataDir, 'keys.json');
+  if (positionals[0] === 'rotate') return rotate(config, setting);
+  if (positionals[0] !== 'list') throw new Usage('keys new, keys list or keys rotate');
   const file = parseKeys(setting.startsWith('{') ? setting : readFileSync(setting, 'utf8'));
   for (const kid of Object.keys(file.roots))
     console.log(`${kid}${kid === file.current ? ' (signs now)' : ''}`);
   console.log(createSigner(file).vkey);
   return 0;
+}
+
+async function rotate(config: DataConfig, path: string): Promise<number> {
+  if (path.startsWith('{')) throw new Usage('the keys are given inline: put them into a file to rotate them');
+  const store = await openStore(config, quiet());
+  try {
+    let chains = 0;
+    const kid = await rotateKeyFile(path, async (signer, to) => {
+      chains = await rotateKeys({ database: store.database, signer }, { from: signer.kid, to });
+    });
+    console.log(
+      `${kid} signs from now on, recorded in ${chains} chain(s); restart every server with ${path}`,
+    );
+    return 0;
+  } finally {
+    await store.close();
+  }
 }
 
 async function verify(args: readonly string[]): Promise<number> {

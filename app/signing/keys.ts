@@ -1,6 +1,15 @@
 /** Where the keys come from: COUNTERSIGN_KEYS (a path, or the JSON itself), or a file made on first start (LED-6, LED-7). */
 import { randomBytes } from 'node:crypto';
-import { existsSync, linkSync, mkdirSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { type KeyFile, parseKeys } from '../domain/ledger/keys-derive.ts';
 import { Fault } from '../errors.ts';
@@ -63,6 +72,30 @@ export function newKeys(origin: string): KeyFile {
   return parseKeys(
     JSON.stringify({ roots: { [kid]: secret() }, current: kid, log: { name: origin, seed: secret() } }),
   );
+}
+
+/**
+ * Adds a root to a key file and makes it the one that signs, in two steps: `record` runs between them,
+ * under the old root and with the new one already safe on disk. Old roots stay, to verify (LED-6).
+ */
+export async function rotateKeyFile(
+  path: string,
+  record: (old: Signer, to: string) => Promise<void>,
+): Promise<string> {
+  const before = readKeys(path);
+  const [to = '', root = ''] = Object.entries(newKeys(before.log.name).roots)[0] ?? [];
+  const both = { ...before, roots: { ...before.roots, [to]: root } };
+  replaceFile(path, both);
+  await record(createSigner(both), to);
+  replaceFile(path, { ...both, current: to });
+  return to;
+}
+
+/** Puts a file in another's place, whole or not at all, for its owner alone. */
+function replaceFile(path: string, keys: KeyFile): void {
+  const partial = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  writeFileSync(partial, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600, flag: 'wx', flush: true });
+  renameSync(partial, path);
 }
 
 /** Makes the file whole or not at all; false when another process made it first, whose keys then count. */

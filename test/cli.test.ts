@@ -1,0 +1,125 @@
+/** The command line as people call it: a process, its exit code, what it prints; on a real database. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { withRun } from '../app/flow/append-rows.ts';
+import { verifyInstallation, verifyRun } from '../app/flow/verify-run.ts';
+import { openKeys } from '../app/signing/keys.ts';
+import { upsertInstallation } from '../db/store/installation.ts';
+import { findRun } from '../db/store/run.ts';
+import { asOwner, type TestDatabase, testDatabase } from './helpers/database.ts';
+import { openTestRun, smallRow } from './helpers/ledger.ts';
+
+const root = resolve(import.meta.dirname, '..');
+const folder = mkdtempSync(join(tmpdir(), 'cs-cli-'));
+const file = join(folder, 'keys.json');
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await testDatabase();
+});
+afterAll(async () => {
+  await db.drop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Ended {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+function countersign(...args: string[]): Promise<Ended> {
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: folder,
+    DATABASE_URL: db.url,
+    COUNTERSIGN_DATA_DIR: folder,
+    COUNTERSIGN_KEYS: file,
+  };
+  return new Promise((done) => {
+    execFile(
+      process.execPath,
+      ['--import', 'tsx', join(root, 'app/cli.ts'), ...args],
+      { cwd: root, env },
+      (error, out, err) => done({ code: typeof error?.code === 'number' ? error.code : 0, out, err }),
+    );
+  });
+}
+
+describe('countersign keys', () => {
+  it('LED-6: new makes a file for its owner alone and prints no key; never over one that exists', async () => {
+    const made = await countersign('keys', 'new', '--out', file, '--origin', 'log.test');
+    expect(made).toMatchObject({ code: 0, err: '' });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const before = readFileSync(file, 'utf8');
+    for (const secret of before.match(/[A-Za-z0-9+/]{43}=/g) ?? []) expect(made.out).not.toContain(secret);
+    expect((await countersign('keys', 'new', '--out', file)).code).toBe(1);
+    expect(readFileSync(file, 'utf8')).toBe(before);
+  });
+
+  it('LED-6: rotate records the new root under the old one, keeps the old to verify, and a run goes on over both', async () => {
+    const old = openKeys({ setting: file, folder, origin: 'log.test' }).signer;
+    await db.database.transaction((tx) =>
+      upsertInstallation(tx, { id: '5', accountLogin: 'acme', status: 'active' }),
+    );
+    await openTestRun({ database: db.database, signer: old }, 'r1', '7');
+    const rotated = await countersign('keys', 'rotate');
+    expect(rotated).toMatchObject({ code: 0, err: '' });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const { signer } = openKeys({ setting: file, folder, origin: 'log.test' });
+    expect(signer.kid).not.toBe(old.kid);
+    expect(signer.vkey, 'who signs heads is another key').toBe(old.vkey);
+    const deps = { database: db.database, signer };
+    const chain = await verifyInstallation(deps, { id: '5', epoch: 1 }, { full: true });
+    expect(chain.verdict.kind).toBe('intact');
+    expect(chain.rows.map((row) => [row.kind, row.kid, row.data])).toEqual([
+      ['key.rotated', old.kid, { from: old.kid, to: signer.kid }],
+    ]);
+    await withRun(deps, 'r1', async (unit) => void unit.append('command.refused', smallRow('after')));
+    const run = await findRun(db.database.db, 'r1');
+    if (run === null) throw new Error('no run');
+    const { verdict, rows } = await verifyRun(deps, run, { full: true });
+    expect(verdict.kind).toBe('intact');
+    expect(rows.map((row) => row.kid)).toEqual([old.kid, signer.kid]);
+    // the old root alone does not know the new one: that is no tampering
+    expect((await verifyRun({ database: db.database, signer: old }, run, { full: true })).verdict).toEqual({
+      kind: 'unverifiable',
+      seq: 2,
+      kid: signer.kid,
+    });
+    const listed = await countersign('keys', 'list');
+    expect(listed.out.trim().split('\n')).toEqual([old.kid, `${signer.kid} (signs now)`, signer.vkey]);
+  }, 60_000);
+});
+
+it('attack 33: verify-run is 0 intact, 1 tampered with the row named, 2 where a key is missing, 3 for a wrong call', async () => {
+  expect(await countersign('verify-run', 'r1')).toMatchObject({ code: 0 });
+  const keys = JSON.parse(readFileSync(file, 'utf8')) as { roots: Record<string, string>; current: string };
+  const { [keys.current]: signs = '' } = keys.roots;
+  writeFileSync(file, JSON.stringify({ ...keys, roots: { [keys.current]: signs } }));
+  const missing = await countersign('verify-run', 'r1');
+  expect(missing.code).toBe(2);
+  expect(missing.out).toMatch(/^cannot tell: row 1 needs key m[0-9a-f]{8}$/m);
+  writeFileSync(file, JSON.stringify(keys));
+  await asOwner(db.url, async (client) => {
+    await client.query('alter table ledger_row disable trigger user');
+    await client.query(
+      `update ledger_row set body = overlay(body placing '\\x20' from 10 for 1) where run_id = 'r1' and seq = 2`,
+    );
+  });
+  const tampered = await countersign('verify-run', 'r1');
+  expect(tampered.code).toBe(1);
+  expect(tampered.out).toMatch(/^tampered: row 2: edited/);
+  expect((await countersign('verify-run')).code).toBe(3);
+}, 60_000);
+
+it('POL-3: config check says whether a policy is valid, and where it is not', async () => {
+  const policy = join(folder, 'policy.yml');
+  writeFileSync(policy, 'version: 1\nreviewes: {}\n');
+  const wrong = await countersign('config', 'check', policy);
+  expect(wrong.code).toBe(1);
+  expect(wrong.out).toContain(`${policy}:2: `);
+  expect(wrong.out).toContain('reviewers');
+});
