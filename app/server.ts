@@ -12,6 +12,7 @@ import { GIT_INHERITED } from './github/git/command.ts';
 import { createGitReader } from './github/git.ts';
 import { createGitHubApp } from './github/octokit.ts';
 import { createMetrics, healthRoutes } from './http/health.ts';
+import { runLink } from './http/run-link.ts';
 import { runnerApi } from './http/runner-api.ts';
 import { createVerifier } from './http/runner-auth.ts';
 import { listen } from './http/server.ts';
@@ -133,6 +134,7 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       audience: config.oidcAudience ?? publicUrl,
     });
     app.get('/policy.schema.json', (c) => c.json(policySchemaJson()));
+    app.route('/', runLink(deps));
     app.route('/', runnerApi(deps, { verify, stopping: stopping.signal }));
     app.notFound((c) => c.json({ error: { code: 'not_found', message: 'there is nothing here' } }, 404));
     app.onError((error, c) => {

@@ -36,6 +36,14 @@ it('REV-8: no secret of the server, of a job or of a file is in a log, a job log
     await stage.advance(5 * 60_000);
   }
   expect(stage.gate(pull)?.conclusion).toBe('failure');
+  // PUB-7: the link of every check run leads to somebody who asks for a login
+  const link = stage.gate(pull)?.detailsUrl ?? '';
+  const place = await fetch(link, { redirect: 'manual' });
+  expect([place.status, place.headers.get('location')]).toEqual([
+    302,
+    `${stage.gh.url}/acme/canaries/pull/${pull.number}/checks`,
+  ]);
+  expect((await fetch(`${link}x`, { redirect: 'manual' })).status).toBe(404);
   // what is refused may be told, and tells nothing of what was shown
   const token = 'eyJhbGciOiJSUzI1NiJ9.eyJjYW5hcnkiOiJ4In0.c2lnbmF0dXJlLWNhbmFyeQ';
   const refused = await Promise.all([
