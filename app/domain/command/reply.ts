@@ -49,7 +49,7 @@ export function helpReply(prefix: string, topic: CommandName | null): Markdown {
   const line = (name: CommandName) => {
     const { does, available } = COMMANDS[name];
     const later = available ? md`` : md` (not available yet)`;
-    return md`${spelled(prefix, name, true)}: ${does}. Who: ${whoMay(name)}.${later}`;
+    return md`${spelled(prefix, name, true)}: ${does}. Who: ${ours(whoMay(name))}.${later}`;
   };
   if (topic !== null) return line(topic);
   const names = COMMAND_NAMES.filter((name) => COMMANDS[name].available);
@@ -93,11 +93,13 @@ function reasonLine(
   decision: GateDecision,
 ): Markdown {
   const { what, clears, who } = REASONS[reason.code];
-  const concerns = [
-    ...reason.blocks,
-    ...reason.paths.map(showPath),
-    ...reason.findings.map((number) => `F${number}`),
-  ];
+  // the most particular of what is named: a pseudo-block beside its paths says nothing to people
+  const concerns =
+    reason.findings.length > 0
+      ? reason.findings.map((number) => `F${number}`)
+      : reason.paths.length > 0
+        ? reason.paths.map(showPath)
+        : reason.blocks;
   const shown = concerns.slice(0, MOST_LISTED).map((one) => Markdown.code(one));
   const more = reason.count - shown.length;
   const which =
