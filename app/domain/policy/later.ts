@@ -14,13 +14,15 @@ export interface LaterKey {
 
 /** Every key and value of POL-1 whose feature comes later. */
 export const laterKeys: readonly LaterKey[] = [
-  { path: 'gate.patience', instead: 'leave it out (30m)' },
-  { path: 'people.approve', instead: 'write' },
-  { path: 'people.dismiss', instead: 'write' },
+  { path: 'gate.patience', instead: 'leave it out: no command clears files that no reviewer could read' },
+  { path: 'people.approve', instead: 'leave it out: no command approves' },
+  { path: 'people.dismiss', instead: 'leave it out: no command dismisses a finding' },
   { path: 'people.override', values: ['maintain', 'admin'], instead: 'none' },
   { path: 'people.solo', values: [true], instead: 'false' },
-  { path: 'people.carry', values: ['none'], instead: 'identical' },
-  { path: 'review.rounds', instead: 'leave it out (3)' },
+  { path: 'people.carry', instead: 'leave it out: nothing carries over' },
+  { path: 'review.rounds', instead: 'leave it out: rounds have no limit' },
+  { path: 'review.reuse', instead: 'leave it out: a result counts for every head of its own pull request' },
+  { path: 'review.on_unavailable', values: ['human'], instead: 'block' },
   { path: 'review.adaptive', values: ['on'], instead: 'off' },
   { path: 'review.show', instead: 'leave it out: everything is shown' },
   {

@@ -1,12 +1,12 @@
 /**
  * The policy `.github/countersign.yml` (POL-1, POL-3): one schema is parser, JSON Schema for editors
  * and reference page. It holds exactly what works; what a later version adds is named in `later.ts`
- * and refused. Defaults are the first choices of POL-1.
+ * and refused, and so is a default whose behaviour comes with it. Defaults are the first choices of POL-1.
  */
 import * as z from 'zod';
 import { kindSchema, severitySchema } from '../ledger/row-fields.ts';
 import { reviewer } from './reviewer.ts';
-import { count, duration, durationMs, lens, names, patterns, reviewerName, userId } from './values.ts';
+import { count, duration, lens, names, patterns, reviewerName, userId } from './values.ts';
 
 const route = z.strictObject({
   when: z
@@ -57,11 +57,6 @@ export const policySchema = z
       .strictObject({
         block_at: severitySchema.default('high').describe('Findings of this severity or worse block.'),
         deadline: duration('1m', '7d', 'How long the gate waits for machines.').prefault('6h'),
-        patience: z
-          .literal('30m', 'the default 30m; other values are not supported yet')
-          .transform((text) => durationMs(text) ?? 0)
-          .prefault('30m')
-          .describe('After this a person may clear files that no reviewer could read.'),
         allow_unreviewed: z
           .array(z.enum(unreviewedReasons))
           .max(10)
@@ -87,34 +82,23 @@ export const policySchema = z
       .describe('Files recorded and not reviewed (L0), beside `.gitattributes` at the merge base (BLK-6).'),
     people: z
       .strictObject({
-        approve: z.literal('write').default('write').describe('Who may approve.'),
-        dismiss: z.literal('write').default('write').describe('Who may dismiss a finding.'),
         override: z.literal('none').default('none').describe('Who may override the gate.'),
         solo: z
           .literal(false)
           .default(false)
           .describe('Whether a lone maintainer may act on their own work.'),
-        carry: z.literal('identical').default('identical').describe('What an act carries over to.'),
       })
       .prefault({})
       .describe('Who may clear what (GAT-6).'),
     review: z
       .strictObject({
         parallel: count(1, 16, 'Tickets of a run that may be worked at once, 1 to 16.').default(6),
-        rounds: z
-          .literal(3, 'the default 3; other values are not supported yet')
-          .default(3)
-          .describe('Rounds before a person decides.'),
         max_lines: count(1, 1_000_000, 'A longer file ends `too_large`.').default(3000),
-        reuse: z
-          .enum(['on', 'off'])
-          .default('on')
-          .describe('Whether a result of the same review key counts again.'),
         drafts: z.enum(['off', 'on']).default('off').describe('Whether draft pull requests are reviewed.'),
         on_unavailable: z
-          .enum(['human', 'block'])
-          .default('human')
-          .describe('Whether a person may clear files that no reviewer could read.'),
+          .literal('block')
+          .optional()
+          .describe('Files that no reviewer could read hold the gate until a review of them is complete.'),
         adaptive: z.literal('off').default('off').describe('Whether paths with a history rise a level.'),
         lenses: z
           .array(lens)

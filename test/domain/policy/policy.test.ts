@@ -37,12 +37,15 @@ const linter = `  lint:
 /** One case of each thing that a later version adds. */
 const LATER: readonly [string, string][] = [
   ['review: {adaptive: on}', 'review.adaptive: on is not supported yet'],
-  ['review: {rounds: 5}', 'review.rounds: 5 is not supported yet'],
+  ['review: {rounds: 3}', 'review.rounds is not supported yet'],
   ['review: {show: {}}', 'review.show is not supported yet'],
   ['people: {override: admin}', 'people.override: admin is not supported yet'],
   ['people: {solo: true}', 'people.solo: true is not supported yet'],
-  ['people: {carry: none}', 'people.carry: none is not supported yet'],
-  ['gate: {patience: 1h}', 'gate.patience: 1h is not supported yet'],
+  ['people: {carry: identical}', 'people.carry is not supported yet'],
+  ['gate: {patience: 30m}', 'gate.patience is not supported yet'],
+  ['review: {reuse: on}', 'review.reuse is not supported yet'],
+  ['review: {reuse: off}', 'review.reuse is not supported yet'],
+  ['review: {on_unavailable: human}', 'review.on_unavailable: human is not supported yet'],
   ['verify: {}', 'verify is not supported yet'],
   ['budget: {run: 5}', 'budget is not supported yet'],
   ['publish: {comments: review}', 'publish.comments: review is not supported yet'],
@@ -52,8 +55,8 @@ const LATER: readonly [string, string][] = [
   ['routes: [{when: {kinds: [code]}, human: true}]', 'routes[0].human is not supported yet'],
   ['routes: [{when: {kinds: [code]}, verify: [x]}]', 'routes[0].verify is not supported yet'],
   ['reviewers: {a: {uses: codex}}', 'reviewers.a.uses: codex is not supported yet'],
-  ['people: {approve: maintain}', 'people.approve: maintain is not supported yet'],
-  ['people: {dismiss: admin}', 'people.dismiss: admin is not supported yet'],
+  ['people: {approve: write}', 'people.approve is not supported yet'],
+  ['people: {dismiss: write}', 'people.dismiss is not supported yet'],
   ['pools: [{kind: workflow, name: x}]', 'pools[0].name is not supported yet'],
   [
     'reviewers: {a: {uses: command, run: ["{path}"], paths: [a], output: sarif, trusted: false}}',
@@ -74,20 +77,16 @@ describe('defaults', () => {
       gate: {
         block_at: 'high',
         deadline: 21_600_000,
-        patience: 1_800_000,
         allow_unreviewed: ['generated', 'moved', 'lockfile', 'deleted'],
       },
       ownership: 'auto',
       guard: [],
       classes: { generated: [], vendored: [], lockfile: [] },
-      people: { approve: 'write', dismiss: 'write', override: 'none', solo: false, carry: 'identical' },
+      people: { override: 'none', solo: false },
       review: {
         parallel: 6,
-        rounds: 3,
         max_lines: 3000,
-        reuse: 'on',
         drafts: 'off',
-        on_unavailable: 'human',
         adaptive: 'off',
         lenses: ['security', 'correctness', 'reliability', 'performance', 'maintainability', 'tests', 'docs'],
       },
@@ -207,11 +206,10 @@ routes:
     expect([...new Set(general)].sort()).toEqual(laterKeys.map((entry) => entry.path).sort());
   });
 
-  it('POL-1: a default written out is accepted, whatever comes later', () => {
+  it('POL-1: written out, what is so already is accepted, whatever comes later', () => {
     valid(`version: 1
-people: {approve: write, dismiss: write, override: none, solo: false, carry: identical}
-review: {rounds: 3, adaptive: off, on_unavailable: block}
-gate: {patience: 30m}
+people: {override: none, solo: false}
+review: {adaptive: off, on_unavailable: block}
 publish: {comments: off}
 fix: {push: false}
 pools: [{kind: workflow, serves: [review]}]
