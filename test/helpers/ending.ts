@@ -71,7 +71,9 @@ export async function endingOf(stage: Ended, pull: Pull, heads: readonly string[
 
 /** A comment without ids, numbers and times: what was answered to what. */
 function timeless(body: string): string {
-  return body.replaceAll(/[0-9a-f]{7,}|\d+|round-\w+|undisturbed/g, '#').replaceAll(/cs:\S+/g, '');
+  return body
+    .replaceAll(/[0-9a-f]{7,}|\d+|round-\w+|away-\w+|unheard|undisturbed/g, '#')
+    .replaceAll(/cs:\S+/g, '');
 }
 
 /** GitHub's check runs of ours, each of which must be one that we know, under its own n. */

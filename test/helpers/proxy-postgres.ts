@@ -27,8 +27,8 @@ export interface PostgresProxy {
   readonly url: string;
   /** Asked for every statement once connected; undefined lets it pass. */
   watch: (statement: Statement) => Strike | undefined;
-  /** Cuts every connection at once, as a server that fails over does. */
-  cutAll(): void;
+  /** Cuts every connection and takes none for so many milliseconds, as a server that fails over does. */
+  away(ms: number): void;
   close(): Promise<void>;
 }
 
@@ -44,19 +44,25 @@ export async function startPostgresProxy(url: string): Promise<PostgresProxy> {
   const target = new URL(url);
   const [port, host] = [Number(target.port), target.hostname];
   const sockets = new Set<Socket>();
+  let backAt = 0;
   const proxy = {
     url: '',
     watch: (_: Statement): Strike | undefined => undefined,
-    cutAll: () => {
+    away: (ms: number) => {
+      backAt = Date.now() + ms;
       for (const socket of sockets) socket.destroy();
     },
     close: () =>
       new Promise<void>((done) => {
-        proxy.cutAll();
+        proxy.away(0);
         listener.close(() => done());
       }),
   };
   const listener = createServer((client) => {
+    if (Date.now() < backAt) {
+      client.destroy();
+      return;
+    }
     const server = connect(port, host);
     sockets.add(client).add(server);
     new Connection(client, server, (statement) => proxy.watch(statement));
