@@ -1,5 +1,17 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import { migrate } from 'drizzle-orm/node-postgres/migrator';
 import { afterEach, expect, test } from 'vitest';
 import { connect } from '../../db/client.ts';
 import { migrateDatabase, migrationsFolder } from '../../db/migrate.ts';
@@ -82,6 +94,61 @@ test('LED-5: a login that may not act as the role is told so at connect, and the
     await client.query(`reassign owned by ${limited} to current_user`);
     await client.query(`drop owned by ${limited}`);
     await client.query(`drop role ${limited}`);
+  });
+});
+
+test('case 62: the guard is the same on a database made anew and on one upgraded with rows in it', async () => {
+  const guard = (url: string) =>
+    asOwner(url, async (client) => {
+      const constraints = await client.query(
+        `select conrelid::regclass::text as table, conname as name, pg_get_constraintdef(oid) as text from pg_constraint
+         where conrelid in ('ledger_row'::regclass, 'ledger_head'::regclass) order by 1, 2`,
+      );
+      const triggers = await client.query(
+        `select tgrelid::regclass::text as table, tgname as name, tgenabled as enabled, pg_get_functiondef(tgfoid) as text
+         from pg_trigger where tgrelid in ('ledger_row'::regclass, 'ledger_head'::regclass) and not tgisinternal order by 1, 2`,
+      );
+      return { constraints: constraints.rows, triggers: triggers.rows };
+    });
+  one = await testDatabase();
+  const fresh = await guard(one.url);
+  await one.drop();
+  one = await testDatabase({ empty: true });
+  const folder = mkdtempSync(join(tmpdir(), 'cs-migrations-'));
+  const first = journal.entries.slice(0, 2);
+  mkdirSync(join(folder, 'meta'));
+  writeFileSync(join(folder, 'meta', '_journal.json'), JSON.stringify({ ...journal, entries: first }));
+  for (const { tag } of first)
+    copyFileSync(join(migrationsFolder(), `${tag}.sql`), join(folder, `${tag}.sql`));
+  const insert = `insert into ledger_row (run_id, seq, prev, hash, mac, kind, body)
+    select 'r', $1, $2, sha256('\\x00'::bytea || $3), sha256('mac'), 'run.opened', $3`;
+  await asOwner(one.url, async (client) => {
+    await migrate(drizzle({ client }), { migrationsFolder: folder });
+    await client.query(
+      `insert into ledger_head (run_id, installation_id, log, genesis) values ('r', 1, 'l', sha256('genesis'))`,
+    );
+    const genesis = createHash('sha256').update('genesis').digest();
+    await client.query(insert, [1, genesis, Buffer.from('{"a":1}')]);
+  });
+  rmSync(folder, { recursive: true });
+  expect(await migrateDatabase(one.url)).toMatchObject({ applied: tags.length - 2 });
+  expect(await guard(one.url)).toEqual(fresh);
+  expect(fresh.triggers.map((trigger) => trigger.enabled)).toEqual(fresh.triggers.map(() => 'A'));
+  expect(fresh.constraints).toContainEqual({
+    table: 'ledger_row',
+    name: 'ledger_row_prev',
+    text: 'UNIQUE (run_id, prev)',
+  });
+  await asOwner(one.url, async (client) => {
+    const child = (text: string, seq: number) => {
+      const prev = createHash('sha256').update('\0{"a":1}').digest();
+      return client.query(insert, [seq, prev, Buffer.from(text)]);
+    };
+    await child('{"b":2}', 2);
+    await expect(child('{"c":3}', 3)).rejects.toMatchObject({
+      code: expect.stringMatching(/^(23505|CSL02)$/),
+    });
+    await expect(client.query(`update ledger_row set seq = 9`)).rejects.toMatchObject({ code: 'CSL03' });
   });
 });
 
