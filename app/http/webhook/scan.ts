@@ -43,7 +43,7 @@ export function scanBody(body: Buffer): Scan {
   at += 1;
   let state: number = STATE.firstKey;
   while (depth > 0) {
-    at = skipSpace(body, at);
+    if ((body[at] as number) <= 0x20) at = skipSpace(body, at);
     if (at >= end) return NOT_JSON;
     const byte = body[at] as number;
     switch (state) {
@@ -112,10 +112,11 @@ function skipSpace(body: Buffer, from: number): number {
 function endOfString(body: Buffer, from: number): number {
   const end = body.length;
   for (let at = from; at < end; at++) {
+    while (at < end && PLAIN[body[at] as number] === 1) at += 1;
+    if (at === end) return -1;
     const byte = body[at] as number;
     if (byte === 0x22) return at + 1;
-    if (byte < 0x20) return -1;
-    if (byte !== 0x5c) continue;
+    if (byte !== 0x5c) return -1;
     at += 1;
     const escaped = body[at] as number;
     if (escaped === 0x75) {
@@ -128,6 +129,10 @@ function endOfString(body: Buffer, from: number): number {
   return -1;
 }
 
+/** 1 for the bytes that may stand in a string as they are. */
+const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte < 0x20 || byte === 0x22 || byte === 0x5c ? 0 : 1,
+);
 const ESCAPES = [0x22, 0x5c, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74];
 
 function isHex(byte: number | undefined): boolean {
