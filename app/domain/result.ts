@@ -74,14 +74,15 @@ export function foreignReviewer(spec: TicketSpec, result: ReportedResult): strin
 
 /**
  * A result as it may count. `reviewed` needs a verdict, and for each reviewer of the ticket a complete
- * session of it or of one of its fallbacks, for a model one that was admitted: a reviewer that did not
- * run is never "no findings" (REV-10). Findings are redacted again, their fingerprints made anew.
+ * session of it or of one of its fallbacks, for a model one that was admitted for that very reviewer
+ * (`admitted`: reviewer by session id): a reviewer that did not run is never "no findings" (REV-10).
+ * Findings are redacted again, their fingerprints made anew.
  */
 export function checkResult(
   spec: TicketSpec,
   path: WirePath,
   result: ReportedResult,
-  admitted: ReadonlySet<string>,
+  admitted: ReadonlyMap<string, string>,
   redactor: Redactor,
 ): CheckedResult {
   const findings = distinct(result.findings.map((one) => cleanFinding(one, path, redactor)));
@@ -125,23 +126,22 @@ function unplaced(n: number): string | null {
 function missingReviewer(
   spec: TicketSpec,
   result: ReportedResult,
-  admitted: ReadonlySet<string>,
+  admitted: ReadonlyMap<string, string>,
 ): string | null {
   const uses = new Map([...spec.reviewers, ...spec.fallbacks].map((one) => [one.name, one]));
-  const complete = new Set(
-    result.sessions
-      .filter((one) => {
-        const reviewer = uses.get(one.reviewer);
-        if (reviewer === undefined || one.end !== 'complete') return false;
-        return reviewer.uses === 'command' || admitted.has(one.id);
-      })
-      .map((one) => one.reviewer),
-  );
-  for (const reviewer of spec.reviewers) {
-    const able = [reviewer.name, ...(reviewer.fallbacks ?? [])];
-    if (!able.some((name) => complete.has(name))) return reviewer.name;
-  }
-  return null;
+  const complete = result.sessions.filter((one) => {
+    const reviewer = uses.get(one.reviewer);
+    if (reviewer === undefined || one.end !== 'complete') return false;
+    return reviewer.uses === 'command' || admitted.get(one.id) === one.reviewer;
+  });
+  const spare = new Map(complete.map((one) => [one.id, one.reviewer]));
+  /** Takes a session for a reviewer: none stands for two of them. */
+  const take = (name: string) => {
+    const found = [...spare].find(([, reviewer]) => reviewer === name);
+    return found !== undefined && spare.delete(found[0]);
+  };
+  const rest = spec.reviewers.filter((reviewer) => !take(reviewer.name));
+  return rest.find((reviewer) => !(reviewer.fallbacks ?? []).some(take))?.name ?? null;
 }
 
 /** Redacted text, line numbers in order, and a fingerprint that is ours (REV-5, REV-8). */

@@ -105,7 +105,8 @@ async function accept(
       costMicro: one.cost_micro,
     });
   }
-  const checked = checkResult(ticket.spec, path, result, new Set(sessions.map((one) => one.id)), redactor());
+  const admitted = new Map(sessions.map((one) => [one.id, one.reviewer]));
+  const checked = checkResult(ticket.spec, path, result, admitted, redactor());
   const runner = await findRunner(tx, lease.runnerId);
   const held = await listLeasesOfRunner(tx, lease.runnerId);
   const actor = { kind: 'runner', id: lease.runnerId, via: 'oidc' } as const;

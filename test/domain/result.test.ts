@@ -60,8 +60,15 @@ const finding = (more: Partial<ReportedFinding> = {}): ReportedFinding => {
     ...base,
   };
 };
+/** `admitted`: sessions as `id reviewer`. */
 const check = (value: ReportedResult, of = spec, admitted: string[] = []) =>
-  checkResult(of, 'a.ts', value, new Set(admitted), redactor());
+  checkResult(
+    of,
+    'a.ts',
+    value,
+    new Map(admitted.map((one) => one.split(' ') as [string, string])),
+    redactor(),
+  );
 
 describe('what a result may say', () => {
   test('REV-10: a reviewer without a complete session is no approval; a fallback’s counts', () => {
@@ -74,8 +81,28 @@ describe('what a result may say', () => {
     const of = { ...spec, reviewers: [model], fallbacks: [other] };
     const by = (reviewer: string) => result({ sessions: [{ ...session, id: 'm1', reviewer }] });
     expect(check(by('model'), of)).toMatchObject({ end: 'worker_error' });
-    expect(check(by('model'), of, ['m1'])).toMatchObject({ end: 'reviewed', verdict: 'approve' });
-    expect(check(by('other'), of, ['m1'])).toMatchObject({ end: 'reviewed' });
+    expect(check(by('model'), of, ['m1 model'])).toMatchObject({
+      end: 'reviewed',
+      verdict: 'approve',
+    });
+    expect(check(by('other'), of, ['m1 other'])).toMatchObject({ end: 'reviewed' });
+  });
+
+  test('REV-10, ADM-1: a session stands for the reviewer it was admitted for, and for one reviewer only', () => {
+    const model: TicketReviewer = { name: 'model', uses: 'openai', fallbacks: ['second'] };
+    const second: TicketReviewer = { name: 'second', uses: 'xai' };
+    const of = { ...spec, reviewers: [model, second], fallbacks: [second] };
+    const by = (...sessions: [id: string, reviewer: string][]) =>
+      check(result({ sessions: sessions.map(([id, reviewer]) => ({ ...session, id, reviewer })) }), of, [
+        'm1 model',
+        'm2 second',
+        'm3 second',
+      ]).end;
+    expect(by(['m1', 'model'], ['m2', 'second'])).toBe('reviewed');
+    expect(by(['m3', 'second'], ['m2', 'second'])).toBe('reviewed');
+    expect(by(['m1', 'model'], ['m1', 'second'])).toBe('worker_error');
+    expect(by(['m2', 'second'])).toBe('worker_error');
+    expect(by(['m2', 'second'], ['m2', 'second'])).toBe('worker_error');
   });
 
   test('REV-3: a review without a verdict is bad_output; findings never approve; what has no place makes it partial', () => {
