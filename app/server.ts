@@ -9,6 +9,7 @@ import type { WorkDeps } from './flow/order.ts';
 import { storeDelivery } from './flow/store-delivery.ts';
 import { readEvent } from './github/events.ts';
 import { GIT_INHERITED } from './github/git/command.ts';
+import { requireGit } from './github/git/version.ts';
 import { createGitReader } from './github/git.ts';
 import { createGitHubApp } from './github/octokit.ts';
 import { createMetrics, healthRoutes } from './http/health.ts';
@@ -86,10 +87,9 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       stop: stop.signal,
     });
     mkdirSync(config.dataDir, { recursive: true });
-    const git = createGitReader({
-      directory: join(config.dataDir, 'git'),
-      environment: config.inherit(GIT_INHERITED),
-    });
+    const environment = config.inherit(GIT_INHERITED);
+    await requireGit(environment);
+    const git = createGitReader({ directory: join(config.dataDir, 'git'), environment });
     const deps: WorkDeps = {
       database,
       signer,
