@@ -69,6 +69,8 @@ export function openHead(note: string, vkey: string): RunHead | undefined {
     const match = /^\u2014 (\S+) ([A-Za-z0-9+/]+={0,2})$/.exec(line);
     if (match === null) return undefined;
     const blob = Buffer.from(match[2] ?? '', 'base64');
+    // the last character may carry bits that are not read: one signature has one spelling
+    if (blob.toString('base64') !== match[2]) return undefined;
     if (match[1] !== key.name || !blob.subarray(0, 4).equals(id)) continue; // another signer's line
     if (!verify(null, Buffer.from(text, 'utf8'), publicKeyOf(key.publicKey), blob.subarray(4)))
       return undefined;
