@@ -43,6 +43,37 @@ const judge = (list: FactList, more: Partial<GateFacts> = {}, now = NOW, with_: 
 const codes = (list: FactList, more: Partial<GateFacts> = {}) =>
   judge(list, more).reasons.map((one) => one.code);
 
+describe('what is said to be under way', () => {
+  const waiting = () => new FactList().policy().block('work').block('other').head([a, b]).allow();
+
+  test('GAT-2: where nothing moves by itself no review "ends by itself"', () => {
+    expect(codes(waiting())).toEqual(['reviews_pending']);
+    for (const code of ['setup_incomplete', 'paused', 'stopped'])
+      expect(codes(waiting(), { reasons: [reason(code)] }), code).toEqual([code]);
+    expect(codes(new FactList().policy().block('work').head([a]))).toEqual(['needs_allow']);
+    expect(codes(waiting(), { reasons: [reason('permissions_missing')] })).toContain('reviews_pending');
+  });
+
+  test('GAT-3: a draft without tickets sleeps; with tickets it is read', () => {
+    expect(judge(waiting(), { draft: true })).toMatchObject({ conclusion: 'queued', reasons: [] });
+    expect(codes(waiting(), { draft: true, openTickets: 2 })).toEqual(['reviews_pending']);
+  });
+
+  test('POOL-3: past the deadline of an outage the files that waited are ticket_unavailable', () => {
+    const down = { reasons: [reason('provider_down', NOW + 6 * HOUR)] };
+    expect(judge(waiting(), down).reasons.map((one) => one.code)).toEqual([
+      'provider_down',
+      'reviews_pending',
+    ]);
+    const late = judge(waiting(), down, NOW + 6 * HOUR);
+    expect(late.conclusion).toBe('failure');
+    expect(late.reasons.map((one) => [one.code, one.paths])).toEqual([
+      ['provider_down', []],
+      ['ticket_unavailable', ['src/a.ts', 'src/b.ts']],
+    ]);
+  });
+});
+
 describe('the table of reasons', () => {
   const spec: Record<ReasonClass, string> = {
     broken: 'config_invalid bad_after dependency_cycle no_merge_base ledger_invalid ledger_unverifiable',

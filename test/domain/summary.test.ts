@@ -69,7 +69,11 @@ const manifest = decided('package.json', { block: 'cleanup' });
 
 const rows = () =>
   new FactList().policy().block('login').block('cleanup').head([form, style, old, lock, manifest]).allow();
-function report(list: FactList, more: Partial<GateFacts> = {}, extra: Partial<typeof rest> = {}): Report {
+function report(
+  list: FactList,
+  more: Partial<GateFacts> = {},
+  extra: Partial<typeof rest> & Pick<Report, 'enrol'> = {},
+): Report {
   const state = foldRows(list.rows);
   return makeReport(state, decideGate(state, policy, facts(more), NOW), texts, { ...rest, ...extra });
 }
@@ -99,6 +103,19 @@ const golden: Record<string, () => Report> = {
           .finding(3, old, { severity: 'high' })
           .finding(4, form, { state: 'ungrounded' }),
       ),
+    ),
+  'not-enrolled': () =>
+    report(
+      new FactList().policy('absent'),
+      {},
+      {
+        enrol: {
+          repository: 'https://github.com/acme/shop',
+          baseRef: 'release/1.x',
+          defaultBranch: 'main',
+          server: 'https://countersign.example',
+        },
+      },
     ),
   'needs-allow': () => report(new FactList().policy().block('login').head([form])),
   'provider-down': () =>

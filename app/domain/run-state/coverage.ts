@@ -9,8 +9,10 @@ export interface PathStanding {
   readonly block: string;
   readonly ownership: FileFact['ownership'];
   readonly standing: 'counted' | 'pending' | 'unavailable' | 'unreviewed' | 'keyless';
-  /** Why it is unavailable or not reviewed. */
+  /** Why it is unavailable or not reviewed, as a code. */
   readonly why: string | null;
+  /** What its reviewer said of that, where it said more. */
+  readonly detail?: string | null;
 }
 
 /** The present file set, each path in exactly one standing, by path bytes. */
@@ -23,13 +25,13 @@ export function standings(state: RunState): PathStanding[] {
     });
 }
 
-function standing(state: RunState, file: FileFact): Pick<PathStanding, 'standing' | 'why'> {
+function standing(state: RunState, file: FileFact): Pick<PathStanding, 'standing' | 'why' | 'detail'> {
   if (file.level === 'L0') return { standing: 'unreviewed', why: file.reason ?? null };
   if (file.key === null) return { standing: 'keyless', why: null };
   const key = state.keys.get(file.key);
   if (key?.counted === true) return { standing: 'counted', why: null };
-  if (key?.failed?.final === true) return { standing: 'unavailable', why: key.failed.end };
-  return { standing: 'pending', why: key?.failed?.end ?? null };
+  const { end = null, detail = null, final = false } = key?.failed ?? {};
+  return { standing: final ? 'unavailable' : 'pending', why: end, detail };
 }
 
 /** A claim made after the decision settles who owns the path; the decision that follows says the same (OWN-6, OWN-7). */

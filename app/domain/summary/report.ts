@@ -136,7 +136,10 @@ export function makeReport(
         (path) =>
           path.standing === 'pending' || path.standing === 'unavailable' || path.standing === 'keyless',
       )
-      .map((path) => ({ path: path.file.path, why: path.why ?? path.standing })),
+      .map((path) => ({
+        path: path.file.path,
+        why: (path.why ?? path.standing) + (path.detail ? `: ${path.detail}` : ''),
+      })),
     unreviewed: paths
       .filter((path) => path.standing === 'unreviewed')
       .map((path) => ({ path: path.file.path, why: path.why ?? 'no reason' })),
