@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cutTickets } from '../../app/flow/cut-tickets.ts';
 import type { Deps } from '../../app/flow/deps.ts';
 import { markAdmitted, settleLease, takeLeases } from '../../db/store/lease.ts';
+import { storePolicy } from '../../db/store/policy.ts';
 import { updateRun } from '../../db/store/run.ts';
 import { countTickets, findTicket, listActiveTickets } from '../../db/store/ticket.ts';
 import { type TestDatabase, testDatabase } from '../helpers/database.ts';
@@ -11,6 +12,7 @@ import {
   changedFile,
   INSTALLATION,
   openQueueRun,
+  POLICY,
   queueDeps,
   REPOSITORY,
   seedLogin,
@@ -158,6 +160,17 @@ describe('TKT-1: a ticket a changed path, idempotent', () => {
     await cutTickets(deps, { run: id });
     expect(await countTickets(db.database.db, id)).toEqual({ cancelled: 1 });
     await patch({ draft: false });
+    await cutTickets(deps, { run: id });
+    expect(await countTickets(db.database.db, id)).toEqual({ pending: 1 });
+  });
+
+  test('GAT-3: with `review.drafts: on` a draft is reviewed like any other', async () => {
+    const id = await run();
+    await setFiles(deps, id, [changedFile(id, 'a')]);
+    const awake = Buffer.concat([POLICY, Buffer.from('review: {drafts: on}\n')]);
+    await db.database.transaction(async (tx) => {
+      await updateRun(tx, id, { draft: true, policyHash: await storePolicy(tx, awake) });
+    });
     await cutTickets(deps, { run: id });
     expect(await countTickets(db.database.db, id)).toEqual({ pending: 1 });
   });

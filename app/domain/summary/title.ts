@@ -10,7 +10,15 @@ export function titleOf(decision: GateDecision): string {
     blocking === 0 ? [] : [`${count(blocking, 'finding')} ${blocking === 1 ? 'blocks' : 'block'}`];
   const first = decision.reasons[0];
   const seen = files === 0 ? [] : [`${counted + unreviewed} of ${count(files, 'file')} done`];
-  if (decision.conclusion === 'queued') return join(['Draft: reviewed when it is ready', ...blocks]);
+  if (decision.conclusion === 'queued') {
+    // with `review.drafts` it is read all the same
+    const awake = counted > 0 || decision.reasons.some((reason) => reason.code === 'reviews_pending');
+    return join([
+      `Draft: ${awake ? 'decided' : 'reviewed'} when it is ready`,
+      ...blocks,
+      ...(awake ? seen : []),
+    ]);
+  }
   if (decision.conclusion === 'success') {
     const quiet = unreviewed === 0 ? '' : `, ${unreviewed} recorded`;
     return `Passed: ${count(counted, 'file')} reviewed${quiet}, nothing blocks`;
