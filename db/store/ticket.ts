@@ -96,7 +96,7 @@ export async function putTickets(tx: Tx, tickets: readonly NewTicket[]): Promise
     insert into ticket (id, run_id, installation_id, repository_id, block_id, path, from_path, key, round, state, level,
                         policy_hash, spec, reviewers, provider, providers, parallel, turn, queued_at)
     select id, run_id, installation_id, repository_id, block_id, path, from_path, key, round, state, level,
-           policy_hash, spec, reviewers, provider, providers, parallel, turn, cs_now()
+           policy_hash, spec, reviewers, provider, providers, parallel, turn, (select cs_now())
       from json_populate_recordset(null::ticket, ${JSON.stringify(rows)}::json)
     on conflict (id) do update set
       state = excluded.state, turn = excluded.turn, spec = excluded.spec, provider = excluded.provider,
