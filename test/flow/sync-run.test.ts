@@ -173,6 +173,23 @@ describe('ownership in rows', () => {
     expect(Object.keys(await stage.files(run))).toEqual(['other.ts', 'src/a.ts']);
   });
 
+  it('OWN-2: what an exact entry was when it was first claimed stays: a file that becomes a folder owns nothing in it', async () => {
+    const repo = await stage.repository({ 'other.ts': '1\n' });
+    const message = 'Add thing\n\nBlock: thing\nOwns: thing';
+    await repo.commit({ branch: 'topic', message, files: { thing: '1\n' } });
+    const pull = await repo.openPull({ head: 'topic' });
+    const run = await stage.open(pull);
+    await stage.sync(run);
+    const claims = async () =>
+      (await stage.rows(run)).flatMap((row) => (row.kind === 'block.claimed' ? [row.data.path] : []));
+    expect(await claims(), 'its own declaration covers the file').toEqual([]);
+    await pull.push({ message, files: { thing: null, 'thing/inner.ts': '2\n' } });
+    await stage.sync(run);
+    expect(await claims(), 'a folder declared from the start would have covered it').toEqual([
+      'thing/inner.ts',
+    ]);
+  });
+
   it('OWN-4: a block that changes what another declares is an unowned change', async () => {
     const repo = await stage.repository({ 'src/a.ts': '1\n' });
     await repo.commit({

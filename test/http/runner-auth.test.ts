@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createVerifier } from '../../app/http/runner-auth.ts';
+import { upsertRepository } from '../../db/store/installation.ts';
 import {
   AUDIENCE,
   call,
@@ -21,6 +22,7 @@ import {
   submit,
 } from '../helpers/api.ts';
 import { testIssuer } from '../helpers/issuer.ts';
+import { INSTALLATION, OWNER } from '../helpers/queue.ts';
 
 beforeAll(startApi);
 afterAll(stopApi);
@@ -100,15 +102,46 @@ describe('who gets a login', () => {
     const of = await dispatched('none');
     for (const more of [{ repository_id: '99' }, { repository_owner_id: '98' }])
       expect(await refused(await issuer.mint(claims(of, more)), of.nonce)).toEqual([403, 'forbidden']);
+    // one that we know and serve as well, with the nonce of ours: its dispatches are its own
+    await db.database.transaction((tx) =>
+      upsertRepository(tx, {
+        id: '99',
+        installationId: INSTALLATION,
+        ownerId: OWNER,
+        owner: 'acme',
+        name: 'other',
+        defaultBranch: 'main',
+        private: true,
+      }),
+    );
+    const file = 'acme/other/.github/workflows/countersign.yml@refs/heads/main';
+    const theirs = {
+      repository_id: '99',
+      repository: 'acme/other',
+      workflow_ref: file,
+      job_workflow_ref: file,
+    };
+    expect(await refused(await issuer.mint(claims(of, theirs)), of.nonce)).toEqual([403, 'forbidden']);
+    expect((await call('/api/v1/login', loginBody(await issuer.mint(claims(of)), of.nonce))).status).toBe(
+      200,
+    );
   });
 
-  test('attack 16, case 61: a pull_request run, another branch, another workflow file: 403', async () => {
+  test('attack 16, case 40, case 61: a pull_request run or any other event, another branch, another workflow file: 403', async () => {
     const of = await dispatched('none');
     const file = 'acme/shop/.github/workflows/evil.yml@refs/heads/main';
     for (const more of [
       { event_name: 'pull_request', ref: 'refs/pull/1/merge' },
-      { event_name: 'pull_request_target' },
-      { event_name: 'push' },
+      ...[
+        'pull_request_target',
+        'push',
+        'merge_group',
+        'workflow_run',
+        'issue_comment',
+        'schedule',
+        'repository_dispatch',
+        'Workflow_Dispatch',
+      ].map((event_name) => ({ event_name })),
       {
         ref: 'refs/heads/feature',
         workflow_ref: 'acme/shop/.github/workflows/countersign.yml@refs/heads/feature',
