@@ -1,6 +1,7 @@
 /** What one key of a policy says about another (POL-1): names exist, fallbacks end, nothing is doubled. */
 import { dotted, nearest, type PolicyError } from './explain.ts';
 import type { LineOf } from './read-yaml.ts';
+import type { ReviewerEntry } from './reviewer.ts';
 import type { PolicyFile } from './schema.ts';
 
 /** Something in a valid policy that a person may want to know. */
@@ -14,7 +15,9 @@ export interface PolicyNote {
 export function crossCheck(file: PolicyFile, lineOf: LineOf): { errors: PolicyError[]; notes: PolicyNote[] } {
   const errors: PolicyError[] = [];
   const notes: PolicyNote[] = [];
-  const known = Object.keys(file.reviewers);
+  // a map: names such as toString are on every object
+  const reviewers = new Map(Object.entries(file.reviewers));
+  const known = [...reviewers.keys()];
   const used = new Set<string>();
 
   const refuse = (path: (string | number)[], message: string, accepted: string) =>
@@ -62,12 +65,12 @@ export function crossCheck(file: PolicyFile, lineOf: LineOf): { errors: PolicyEr
     const path = ['reviewers', name, 'fallbacks'];
     checkNames(path, reviewer.fallbacks);
     reviewer.fallbacks.forEach((fallback, i) => {
-      if (file.reviewers[fallback]?.uses === 'command') {
+      if (reviewers.get(fallback)?.uses === 'command') {
         refuse([...path, i], `${fallback} is a command and cannot stand in for a model`, 'a model reviewer');
       }
     });
   }
-  for (const cycle of fallbackCycles(file)) {
+  for (const cycle of fallbackCycles(reviewers)) {
     const first = cycle[0] ?? '';
     refuse(
       ['reviewers', first, 'fallbacks'],
@@ -101,7 +104,7 @@ function note(path: (string | number)[], message: string, lineOf: LineOf): Polic
 }
 
 /** Each circle of fallbacks once, from its first reviewer in the order of the file back to it. */
-function fallbackCycles(file: PolicyFile): string[][] {
+function fallbackCycles(reviewers: ReadonlyMap<string, ReviewerEntry>): string[][] {
   const cycles: string[][] = [];
   const done = new Set<string>();
   const visit = (name: string, trail: readonly string[]) => {
@@ -111,12 +114,12 @@ function fallbackCycles(file: PolicyFile): string[][] {
       return;
     }
     if (done.has(name)) return;
-    const reviewer = file.reviewers[name];
+    const reviewer = reviewers.get(name);
     if (reviewer !== undefined && reviewer.uses !== 'command') {
       for (const next of reviewer.fallbacks) visit(next, [...trail, name]);
     }
     done.add(name);
   };
-  for (const name of Object.keys(file.reviewers)) visit(name, []);
+  for (const name of reviewers.keys()) visit(name, []);
   return cycles;
 }

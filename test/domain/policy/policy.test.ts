@@ -332,6 +332,27 @@ pools: [{kind: workflow}, {kind: workflow}]
   });
 });
 
+describe('names that every object has', () => {
+  it.each(['toString', 'constructor', 'hasOwnProperty', 'valueOf', '__proto__', 'isPrototypeOf'])(
+    'POL-1: %s is no reviewer until one bears the name, and a key no reader falls over',
+    (name) => {
+      const at = (text: string) => parsePolicy(bytes(`version: 1\n${text}`));
+      for (const text of [
+        `reviewers:\n  a: {uses: openai, model: m, fallbacks: [${name}]}\n`,
+        `reviewers:\n  a: {uses: openai, model: m}\nlevels: {L1: [${name}]}\n`,
+        `reviewers:\n  a: {uses: openai, model: m}\nroutes: [{when: {paths: [x]}, reviewers: [${name}]}]\n`,
+        `${name}: {}\n`,
+        `reviewers:\n  a: {uses: openai, model: m, ${name}: 1}\n`,
+      ]) {
+        const reading = at(text);
+        expect(reading.ok, text).toBe(false);
+        if (!reading.ok) expect(reading.errors.every((one) => one.code === 'config_invalid')).toBe(true);
+      }
+      expect(() => at(`reviewers:\n  ${name}: {uses: openai, model: m}\n`)).not.toThrow();
+    },
+  );
+});
+
 describe('the schema', () => {
   it('POL-3: the JSON Schema takes what the parser takes, and refuses unknown and later keys', () => {
     const validate = new Ajv2020({ strict: false }).compile(policySchemaJson());
