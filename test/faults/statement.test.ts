@@ -101,7 +101,12 @@ async function play(strike: (n: number, sql: string) => Strike | undefined): Pro
   proxy.watch = () => undefined;
   if (statements === 0) statements = n;
   const ending = await endingOf(ended, pull, [pull.head.sha]);
-  expect(gh.actions.runs.filter((run) => run.repository === repository).length).toBeLessThanOrEqual(1);
+  const runs = gh.actions.runs.filter((one) => one.repository === repository);
+  const sent = await ended.query(
+    'select state, detail, workflow_run::text, created_at, due_at, ended_at, cs_now() as now from dispatch where repository_id = $1',
+    [String(repository.id)],
+  );
+  expect(runs.length, `no intent is sent twice: ${JSON.stringify(sent)}`).toBeLessThanOrEqual(1);
   return ending;
 }
 
