@@ -148,7 +148,9 @@ describe('a pull request of an enrolled branch', () => {
     expect(await stage.run(pull)).toMatchObject({ status: 'open', headRepositoryId: null });
     await pull.comment(repository.owner, '/rerun');
     await stage.settle();
-    const acts = (await stage.rows(pull)).flatMap((row) => (row.kind === 'human.acted' ? [row.data.act] : []));
+    const acts = (await stage.rows(pull)).flatMap((row) =>
+      row.kind === 'human.acted' ? [row.data.act] : [],
+    );
     expect(acts, 'the content is still read, by the pull ref').toEqual(['rerun']);
     expect(await stage.query(`select 1 from reason where code = 'git_unavailable'`)).toEqual([]);
     expect(
