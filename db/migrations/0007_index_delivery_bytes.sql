@@ -1,1 +1,0 @@
-CREATE INDEX "delivery_bytes" ON "delivery" USING btree ("sha256");

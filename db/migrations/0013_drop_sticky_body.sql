@@ -1,1 +1,0 @@
-ALTER TABLE "sticky" DROP COLUMN "body";
