@@ -187,22 +187,24 @@ function toPrior(block: StoredBlock): PriorBlock {
   };
 }
 
-/** OWN-2: the first record of an exact entry wins; one that was a directory owns what lies in it. */
-function entriesOf(
-  block: Block,
-  prior: StoredBlock | undefined,
+/**
+ * OWN-2: the first record of an exact entry wins; one that was a directory owns what lies in it. The
+ * author picks the entries, so a record is looked up in a map: `__proto__` is a path like any other.
+ */
+export function entriesOf(
+  block: { readonly declared: Pick<Block['declared'], 'owns'> },
+  prior: Pick<StoredBlock, 'detail'> | undefined,
   modes: ReadonlyMap<string, string>,
 ): { readonly entries: Record<string, string>; readonly owns: string[] } {
   const before = (prior?.detail as Partial<BlockDetail> | undefined)?.entries ?? {};
-  const entries: Record<string, string> = { ...before };
+  const entries = new Map(Object.entries(before));
   const owns = block.declared.owns.map((entry) => {
     if (isGlob(entry) || entry.endsWith('/')) return entry;
-    const kind =
-      (Object.hasOwn(entries, entry) ? entries[entry] : undefined) ?? entryKind(modes.get(entry) ?? null);
-    entries[entry] = kind;
+    const kind = entries.get(entry) ?? entryKind(modes.get(entry) ?? null);
+    entries.set(entry, kind);
     return kind === 'directory' ? `${entry}/` : entry;
   });
-  return { entries, owns };
+  return { entries: Object.fromEntries(entries), owns };
 }
 
 function touchesOf(
