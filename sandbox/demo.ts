@@ -6,7 +6,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { openCopy } from './demo/copy.ts';
+import { openCopy, resolveSource } from './demo/copy.ts';
 import { type Outcome, outcomeOf } from './demo/outcome.ts';
 import { createProgress } from './demo/progress.ts';
 import { showCheckRun } from './demo/show.ts';
@@ -34,8 +34,11 @@ function readArguments() {
     const { repo, base, head } = values;
     if (repo === undefined && base === undefined && head === undefined)
       return { serve: values.serve, copy: null };
-    if (repo !== undefined && base !== undefined && head !== undefined)
-      return { serve: values.serve, copy: { path: resolve(repo), base, head } };
+    if (repo !== undefined && base !== undefined && head !== undefined) {
+      const copy = { path: resolve(repo), base, head };
+      resolveSource(copy);
+      return { serve: values.serve, copy };
+    }
     throw new Error('--repo, --base and --head go together');
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : String(error)}\n${usage}`);
@@ -108,7 +111,9 @@ try {
   if (stage !== undefined && stage.gh.violations.length > 0)
     console.error(`the local GitHub objects:\n${stage.gh.violations.join('\n')}`);
   if (serve && stage !== undefined) {
-    console.log(`Serving at ${stage.server.url}; stop with Ctrl-C.`);
+    console.log(`Serving; stop with Ctrl-C. There is no page to browse; look at:`);
+    for (const path of ['/readyz', '/metrics', '/policy.schema.json', '/api/v1/openapi.json'])
+      console.log(`  ${stage.server.url}${path}`);
     await new Promise<void>((done) => {
       process.once('SIGINT', () => done());
       process.once('SIGTERM', () => done());

@@ -32,21 +32,30 @@ reviewers:
     trusted: true
 `;
 
-function resolveCommit(source: CopySource, ref: string): string {
+function ask(path: string, ...args: string[]): string | null {
   try {
-    return execFileSync(
-      'git',
-      ['-C', source.path, 'rev-parse', '--verify', '--end-of-options', `${ref}^{commit}`],
-      {
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'pipe'],
-      },
-    ).trim();
+    return execFileSync('git', ['-C', path, 'rev-parse', ...args], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }).trim();
   } catch {
-    throw new Error(
-      `${source.path} has no commit ${ref}: give a branch, a tag or an object id of that repository`,
-    );
+    return null;
   }
+}
+
+/** The commits that the refs name; throws what is wrong with them, before anything is started. */
+export function resolveSource(source: CopySource): Readonly<{ base: string; head: string }> {
+  const { path } = source;
+  if (ask(path, '--git-dir') === null) throw new Error(`${path} is no git repository`);
+  const commitOf = (ref: string) => {
+    const commit = ask(path, '--verify', '--end-of-options', `${ref}^{commit}`);
+    if (commit === null)
+      throw new Error(
+        `${path} has no commit ${ref}: give a branch, a tag or an object id of that repository`,
+      );
+    return commit;
+  };
+  return { base: commitOf(source.base), head: commitOf(source.head) };
 }
 
 /** Copies both refs with their history and opens head against base; adds policy and workflow to the base where missing. */
@@ -54,8 +63,7 @@ export async function openCopy(
   { gh, app, owner, author, server }: Stage,
   source: CopySource,
 ): Promise<Opened> {
-  const base = resolveCommit(source, source.base);
-  const head = resolveCommit(source, source.head);
+  const { base, head } = resolveSource(source);
   const repository = await gh.createRepository({ owner, name: 'copy', collaborators: [[author, 'write']] });
   const { git } = repository;
   await git.run([
