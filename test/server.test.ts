@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { policySchemaJson } from '../app/domain/policy/schema.ts';
+import { listen } from '../app/http/server.ts';
 import { startServer } from '../app/server.ts';
 import { type InboxStage, inboxStage } from './helpers/inbox.ts';
 
@@ -58,6 +59,18 @@ describe('start and stop', () => {
       const [code] = (await once(child, 'exit')) as [number];
       expect(code).toBe(1);
       expect(said).toContain('WEBHOOK_SECRET');
+    }
+  });
+
+  it('a port that is taken is told in a sentence, without a stack', async () => {
+    const { url, close } = await listen('127.0.0.1', 0);
+    try {
+      await expect(listen('127.0.0.1', Number(new URL(url).port))).rejects.toMatchObject({
+        code: 'config_value',
+        message: expect.stringContaining('set another PORT or HOST'),
+      });
+    } finally {
+      await close(0);
     }
   });
 

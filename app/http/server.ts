@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
+import { Fault } from '../errors.ts';
 import { WEBHOOK_PATH } from './webhook.ts';
 
 /** A server that listens; until `open` it answers 503 to all but /healthz. */
@@ -46,9 +47,10 @@ export async function listen(host: string, port: number): Promise<HttpServer> {
   server.requestTimeout = 120_000;
   server.keepAliveTimeout = 65_000;
   await new Promise<void>((done, failed) => {
-    server.once('error', failed);
+    const fail = (error: NodeJS.ErrnoException) => failed(refused(host, port, error));
+    server.once('error', fail);
     server.listen(port, host, () => {
-      server.off('error', failed);
+      server.off('error', fail);
       done();
     });
   });
@@ -76,4 +78,17 @@ function urlOf(server: Server, host: string): string {
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   const shown = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return `http://${shown.includes(':') ? `[${shown}]` : shown}:${port}`;
+}
+
+/** A place that cannot be listened on is a setting to change: no stack helps with that. */
+function refused(host: string, port: number, error: NodeJS.ErrnoException): Error {
+  const why: Record<string, string> = {
+    EADDRINUSE: 'another process listens there',
+    EACCES: 'this user may not',
+    EADDRNOTAVAIL: 'this machine has no such address',
+    ENOTFOUND: 'no such host is known',
+  };
+  const known = why[error.code ?? ''];
+  if (known === undefined) return error;
+  return new Fault('config_value', `cannot listen on ${host}:${port}: ${known}; set another PORT or HOST`);
 }
