@@ -49,6 +49,13 @@ describe('what is said to be under way', () => {
     expect(codes(waiting(), { reasons: [reason('permissions_missing')] })).toContain('reviews_pending');
   });
 
+  test('GAT-2: a head that could not be read is not said to be read', () => {
+    const unread = new FactList().policy().allow();
+    expect(codes(unread)).toContain('reviews_pending');
+    for (const code of ['no_merge_base', 'git_unavailable'])
+      expect(codes(unread, { reasons: [reason(code, NOW + HOUR)] }), code).not.toContain('reviews_pending');
+  });
+
   test('GAT-3: a draft without tickets sleeps; with tickets it is read', () => {
     expect(judge(waiting(), { draft: true })).toMatchObject({ conclusion: 'queued', reasons: [] });
     expect(codes(waiting(), { draft: true, openTickets: 2 })).toEqual(['reviews_pending']);

@@ -103,7 +103,8 @@ export function decideGate(
   } else {
     found.push(...policyReasons(state, policy, synced));
     if (!synced) {
-      if (!found.some((reason) => reason.code === 'git_unavailable'))
+      // the reading itself failed, and the reason says so
+      if (!found.some((reason) => reason.code === 'git_unavailable' || reason.code === 'no_merge_base'))
         found.push({ code: 'reviews_pending', detail: 'reading the pull request', untilMs: machineUntil });
     } else {
       const allowed = isAllowed(state);
