@@ -161,7 +161,7 @@ class Reader {
     ];
     throw new Fault(
       this.missing.length > 0 ? 'config_missing' : 'config_value',
-      `the environment is not complete\n  ${lines.join('\n  ')}`,
+      `the environment ${this.missing.length > 0 ? 'is not complete' : 'holds what is not accepted'}\n  ${lines.join('\n  ')}`,
     );
   }
 }
