@@ -72,6 +72,10 @@ const commands: Readonly<Record<string, Entry>> = {
       const { values } = read(() => parseArgs({ args: [...args], options }));
       if (values.server === undefined) throw new Usage('--server is needed: where runners reach this server');
       const keys = values.keys?.split(',').filter((name) => name !== '');
+      if (!/^https?:\/\/[^\s?#@]+$/.test(values.server) || !URL.canParse(values.server))
+        throw new Usage(
+          `--server is not accepted: ${values.server}; give an http or https URL without credentials or a query`,
+        );
       const of = { serverUrl: values.server, ref: values.uses };
       process.stdout.write(read(() => workflowFile(keys === undefined ? of : { ...of, keys })));
       return 0;
@@ -123,7 +127,15 @@ async function keys(args: readonly string[]): Promise<number> {
     if (values.out === undefined) throw new Usage('--out is needed: keys are never printed');
     const text = `${JSON.stringify(newKeys(values.origin ?? 'countersign.local'), null, 2)}\n`;
     // never over a file that exists: it may hold the only keys of a ledger
-    writeFileSync(values.out, text, { mode: 0o600, flag: 'wx' });
+    try {
+      writeFileSync(values.out, text, { mode: 0o600, flag: 'wx' });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      throw new Refusal(
+        'conflict',
+        `${values.out} exists and may hold the only keys of a ledger: name another`,
+      );
+    }
     console.log(`keys written to ${values.out}; set COUNTERSIGN_KEYS to it`);
     return 0;
   }

@@ -55,7 +55,8 @@ describe('countersign keys', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const before = readFileSync(file, 'utf8');
     for (const secret of before.match(/[A-Za-z0-9+/]{43}=/g) ?? []) expect(made.out).not.toContain(secret);
-    expect((await countersign('keys', 'new', '--out', file)).code).toBe(1);
+    const again = await countersign('keys', 'new', '--out', file);
+    expect(again).toMatchObject({ code: 1, out: '', err: expect.stringContaining('name another') });
     expect(readFileSync(file, 'utf8')).toBe(before);
   });
 
@@ -122,4 +123,11 @@ it('POL-3: config check says whether a policy is valid, and where it is not', as
   expect(wrong.code).toBe(1);
   expect(wrong.out).toContain(`${policy}:2: `);
   expect(wrong.out).toContain('reviewers');
+});
+
+it('ACT-3: workflow takes only a server that runners can reach by its URL', async () => {
+  expect(await countersign('workflow', '--server', 'nonsense')).toMatchObject({ code: 3, out: '' });
+  const printed = await countersign('workflow', '--server', 'https://countersign.example/');
+  expect(printed).toMatchObject({ code: 0, err: '' });
+  expect(printed.out).toContain('server: "https://countersign.example"');
 });
