@@ -7,14 +7,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { migrateDatabase } from '../db/migrate.ts';
-import { findRun } from '../db/store/run.ts';
 import { type DataConfig, loadDataConfig } from './config.ts';
 import { parseKeys } from './domain/ledger/keys-derive.ts';
 import { parsePolicy } from './domain/policy.ts';
 import { WORKFLOW_PATH, workflowFile } from './domain/workflow.ts';
 import { Fault, Refusal } from './errors.ts';
 import { rotateKeys } from './flow/rotate-keys.ts';
-import { verifyRun } from './flow/verify-run.ts';
+import { verifyAgainst } from './flow/verify-against.ts';
 import { createLog } from './server/log.ts';
 import { openPostgres, openSigner, openStore } from './server/store.ts';
 import { VERSION } from './server/version.ts';
@@ -87,8 +86,8 @@ const commands: Readonly<Record<string, Entry>> = {
     run: keys,
   },
   'verify-run': {
-    usage: 'verify-run RUN',
-    what: 'verify the ledger of a run in full: 0 intact, 1 tampered, 2 cannot tell',
+    usage: 'verify-run RUN [--head HASH] [--note FILE]',
+    what: 'verify the ledger of a run against a head that a check run shows: 0 intact, 1 tampered, 2 cannot tell (as without a head)',
     run: verify,
   },
   config: {
@@ -168,25 +167,25 @@ async function rotate(config: DataConfig, path: string): Promise<number> {
 }
 
 async function verify(args: readonly string[]): Promise<number> {
-  const [id, ...rest] = args;
+  const options = { head: { type: 'string' }, note: { type: 'string' } } as const;
+  const { values, positionals } = read(() => parseArgs({ args: [...args], options, allowPositionals: true }));
+  const [id, ...rest] = positionals;
   if (id === undefined || rest.length > 0) throw new Usage('verify-run RUN');
+  const hash = values.head?.toLowerCase();
+  if (hash !== undefined && !/^[0-9a-f]{64}$/.test(hash))
+    throw new Usage('--head is a hash of 64 hex digits, as a check run shows it');
+  const { note: file } = values;
+  const note = file === undefined ? undefined : read(() => readFileSync(file, 'utf8'));
   const config = loadDataConfig();
   const store = await openStore(config, quiet());
   try {
-    const run = await findRun(store.database.db, id);
-    if (run === null) throw new Refusal('not_found', `there is no run ${id}`);
     const signer = await openSigner(config, store.database, 'countersign.local', quiet());
-    const { verdict, rows } = await verifyRun({ database: store.database, signer }, run, { full: true });
-    if (verdict.kind === 'intact') {
-      console.log(`intact: ${rows.length} rows, head ${verdict.head.hash.toString('hex')}`);
-      return 0;
-    }
-    if (verdict.kind === 'invalid') {
-      console.log(`tampered: row ${verdict.seq}: ${verdict.fault} (${verdict.detail})`);
-      return 1;
-    }
-    console.log(`cannot tell: row ${verdict.seq} needs key ${verdict.kid}`);
-    return 2;
+    const { code, says } = await verifyAgainst({ database: store.database, signer }, id, {
+      ...(hash === undefined ? {} : { hash }),
+      ...(note === undefined ? {} : { note }),
+    });
+    for (const line of says) console.log(line);
+    return code;
   } finally {
     await store.close();
   }

@@ -95,12 +95,26 @@ describe('countersign keys', () => {
   }, 60_000);
 });
 
-it('attack 33: verify-run is 0 intact, 1 tampered with the row named, 2 where a key is missing, 3 for a wrong call', async () => {
-  expect(await countersign('verify-run', 'r1')).toMatchObject({ code: 0 });
+it('attack 33, 35: verify-run is 0 with a head from outside, 2 without one or without a key, 1 tampered, 3 for a wrong call', async () => {
+  const bare = await countersign('verify-run', 'r1');
+  expect(bare.code).toBe(2);
+  expect(bare.out).toMatch(/^cannot tell: 2 rows follow each other, head [0-9a-f]{64}\nnot proved: /);
+  const [head = ''] = /[0-9a-f]{64}/.exec(bare.out) ?? [];
+  expect(await countersign('verify-run', 'r1', '--head', head)).toMatchObject({ code: 0 });
+  const { signer } = openKeys({ setting: file, folder, origin: 'log.test' });
+  const note = join(folder, 'note.txt');
+  const hash = Buffer.from(head, 'hex');
+  writeFileSync(note, signer.signHead({ log: signer.logOf('5'), run: 'r1', seq: 2, hash }));
+  const intact = await countersign('verify-run', 'r1', '--note', note);
+  expect(intact).toMatchObject({ code: 0, err: '' });
+  expect(intact.out).toBe(`intact: 2 rows, head ${head}\nthe head given is its last row\n`);
+  expect((await countersign('verify-run', 'r1', '--head', 'f'.repeat(64))).code).toBe(1);
+  expect((await countersign('verify-run', 'r1', '--head', 'abc')).code).toBe(3);
+  expect((await countersign('verify-run', 'r1', '--note', join(folder, 'none'))).code).toBe(3);
   const keys = JSON.parse(readFileSync(file, 'utf8')) as { roots: Record<string, string>; current: string };
   const { [keys.current]: signs = '' } = keys.roots;
   writeFileSync(file, JSON.stringify({ ...keys, roots: { [keys.current]: signs } }));
-  const missing = await countersign('verify-run', 'r1');
+  const missing = await countersign('verify-run', 'r1', '--head', head);
   expect(missing.code).toBe(2);
   expect(missing.out).toMatch(/^cannot tell: row 1 needs key m[0-9a-f]{8}$/m);
   writeFileSync(file, JSON.stringify(keys));
@@ -110,7 +124,7 @@ it('attack 33: verify-run is 0 intact, 1 tampered with the row named, 2 where a 
       `update ledger_row set body = overlay(body placing '\\x20' from 10 for 1) where run_id = 'r1' and seq = 2`,
     );
   });
-  const tampered = await countersign('verify-run', 'r1');
+  const tampered = await countersign('verify-run', 'r1', '--note', note);
   expect(tampered.code).toBe(1);
   expect(tampered.out).toMatch(/^tampered: row 2: edited/);
   expect((await countersign('verify-run')).code).toBe(3);
