@@ -50,10 +50,8 @@ export function explainIssue(issue: z.core.$ZodIssue, data: unknown, lineOf: Lin
       ),
     ];
   }
-  const near =
-    typeof value === 'string' && 'values' in issue
-      ? nearest(value, (issue.values as unknown[]).map(String))
-      : null;
+  const words = 'values' in issue ? issue.values : 'options' in issue ? issue.options : null;
+  const near = typeof value === 'string' && Array.isArray(words) ? nearest(value, words.map(String)) : null;
   const hint = near === null || near === value ? '' : `; did you mean ${near}?`;
   return [fault(path, lineOf, `${shown(value)} is not accepted${hint}`, accepted)];
 }

@@ -177,6 +177,12 @@ routes:
     ]);
   });
 
+  it('POL-1: a kind of reviewer that is misspelt names the nearest one', () => {
+    expect(shown('version: 1\nreviewers:\n  a: {uses: comand}\n')).toEqual([
+      '3 reviewers.a.uses: comand is not accepted; did you mean command?',
+    ]);
+  });
+
   it.each(LATER)('issue 2: %s is refused as not supported yet', (line, message) => {
     expect(errors(`version: 1\n${line}\n`).map((error) => error.message)).toEqual([message]);
   });
