@@ -17,6 +17,10 @@ interface Entry {
   readonly who: string;
 }
 
+/** Until `/approve` comes nothing in a comment does it; "approves" alone would send people to GitHub's button. */
+const BY_A_PERSON =
+  'a person looks at it and merges by a bypass of the branch rule; `/approve` is not available yet';
+
 /** Every reason of GAT-2, in the order in which a person should read them. */
 export const REASONS = {
   ledger_invalid: {
@@ -172,25 +176,25 @@ export const REASONS = {
   nothing_to_review: {
     class: 'person',
     what: 'nothing of this change is reviewed',
-    clears: 'a person looks at it and approves',
+    clears: BY_A_PERSON,
     who: 'write, not the author',
   },
   guarded: {
     class: 'person',
     what: 'guarded paths changed',
-    clears: 'a person who may approves them for this head',
+    clears: BY_A_PERSON,
     who: 'maintain or admin, not the author',
   },
   rule_break: {
     class: 'person',
     what: 'a reviewer did what it may not do',
-    clears: 'a person looks at the session and approves',
+    clears: BY_A_PERSON,
     who: 'write, not the author',
   },
   conflict: {
     class: 'person',
     what: 'one runner gave two different results',
-    clears: '`/rerun PATH`, or a person approves',
+    clears: `\`/rerun PATH\`, or ${BY_A_PERSON}`,
     who: 'write, not the author',
   },
   budget: {
