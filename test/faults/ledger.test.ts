@@ -120,6 +120,44 @@ test(
   Math.max(240_000, ROUNDS * 10_000),
 );
 
+const WRITERS = 50;
+const PROCESSES = 5;
+
+test(
+  'attack 36: 50 writers at once on one run, each answered, then killed with kill -9: one chain, each row once',
+  async () => {
+    const one = await testDatabase();
+    const { file, signer } = withKeys();
+    const deps = { database: one.database, signer };
+    await openTestRun(deps, 'run', '1');
+    const children: Child[] = [];
+    for (let round = 0; round < Math.max(1, ROUNDS / 8); round++) {
+      const each = Array.from({ length: WRITERS / PROCESSES }, () => 'run');
+      const now = Array.from({ length: PROCESSES }, (_, i) =>
+        startChild('append', [one.url, file, `r${round}-p${i}`, '100000', ...each]),
+      );
+      children.push(...now);
+      await Promise.all(now.map((child) => everyWriter(child, each.length)));
+      await new Promise((done) => setTimeout(done, (round * 37) % 150));
+      for (const child of now) child.kill();
+      await Promise.all(now.map((child) => child.ended));
+      await one.database.transaction((tx) => tx.$client.query(`select from run where id = 'run' for update`));
+      await checkRound({ deps, children }, ['run']);
+    }
+    await one.drop();
+  },
+  Math.max(120_000, ROUNDS * 5_000),
+);
+
+/** Waits until so many writers of a process had a row acknowledged: from then on all of them are under way. */
+async function everyWriter(child: Child, count: number): Promise<void> {
+  const answered = new Set<string>();
+  while (answered.size < count) {
+    const [, , code = ''] = (await child.line()).split(' ');
+    answered.add(code.slice(0, code.lastIndexOf('-')));
+  }
+}
+
 test(
   'attack 36: Postgres itself killed with kill -9 under writers, fsync on: every acknowledged row is there',
   async () => {
