@@ -98,25 +98,55 @@ export function openRun<T>(
   });
 }
 
+/** What an installation's own chain is known by; `epoch` counts only for a chain that begins. */
+export interface InstallationChain {
+  readonly id: string;
+  readonly epoch: number;
+}
+
 /** Runs `fn` as one unit of work on an installation's own chain, which begins with its first row (LED-4). */
 export function withInstallation<T>(
   deps: UnitDeps,
-  installation: { readonly id: string; readonly epoch: number },
+  installation: InstallationChain,
   fn: (unit: LedgerUnit) => Promise<T>,
 ): Promise<T> {
+  return attempt(deps, 'reads', async (tx, work) => fn(await openInstallation(deps, tx, work, installation)));
+}
+
+/**
+ * Appends one row to an installation's chain in a transaction that is under way, for a change that
+ * only turns out inside it. The chain's lock is the last one such a transaction takes.
+ */
+export async function appendToInstallation<K extends RowKind>(
+  deps: UnitDeps,
+  tx: Tx,
+  installation: InstallationChain,
+  kind: K,
+  draft: Omit<RowDraft<K>, 'kind'>,
+): Promise<void> {
+  const work = new Work(deps.signer);
+  const unit = await openInstallation(deps, tx, work, installation);
+  unit.append(kind, draft);
+  await work.write(tx);
+}
+
+async function openInstallation(
+  deps: UnitDeps,
+  tx: Tx,
+  work: Work,
+  installation: InstallationChain,
+): Promise<LedgerUnit> {
   const runId = installationRun(installation.id);
-  return attempt(deps, 'reads', async (tx, work) => {
-    await lockChain(tx, runId);
-    let found = await readHead(tx, runId);
-    if (found === undefined) {
-      const log = deps.signer.logOf(installation.id);
-      const genesis = genesisOf(log, { kind: 'installation', epoch: installation.epoch });
-      await insertHead(tx, { runId, installationId: installation.id, log, repositoryId: null, genesis });
-      found = await readHead(tx, runId);
-    }
-    if (found === undefined) throw new Fault('bug', 'a head that was just inserted is missing');
-    return fn(work.on(tx, found.head, found.now));
-  });
+  await lockChain(tx, runId);
+  let found = await readHead(tx, runId);
+  if (found === undefined) {
+    const log = deps.signer.logOf(installation.id);
+    const genesis = genesisOf(log, { kind: 'installation', epoch: installation.epoch });
+    await insertHead(tx, { runId, installationId: installation.id, log, repositoryId: null, genesis });
+    found = await readHead(tx, runId);
+  }
+  if (found === undefined) throw new Fault('bug', 'a head that was just inserted is missing');
+  return work.on(tx, found.head, found.now);
 }
 
 /** What a run's chain is of (LED-3). */

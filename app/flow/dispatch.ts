@@ -2,7 +2,8 @@
  * Starts runners for a repository (POOL-1, POOL-2, POOL-4): the plan and the intents commit, then each
  * call is made, then its effect commits. A dispatch is a wake-up, never an assignment.
  *
- * Reads: run, ticket, policy, provider, slot, pool, runner, dispatch. Writes: dispatch, pool, `dispatch_stalled`.
+ * Reads: run, ticket, policy, provider, slot, pool, runner, dispatch. Writes: dispatch, pool, `dispatch_stalled`;
+ * row `pool.changed`.
  * Calls: GitHub (workflow_dispatch, never twice for one intent). Queues: dispatch, decide-gate.
  * May fail with: `github_rate_limited` (retryable).
  */
@@ -193,7 +194,8 @@ async function send(deps: Deps, repository: Repository, intent: Intent): Promise
       const failed = await endDispatch(tx, intent.id, 'failed', error.code);
       const found = failed ? await findDispatch(tx, intent.id) : null;
       // being asked to slow down says nothing of the pool
-      if (found !== null && error.code !== 'github_rate_limited') await missPool(tx, found, error.code);
+      if (found !== null && error.code !== 'github_rate_limited')
+        await missPool(deps, tx, found, { detail: error.code, via: 'schedule' });
     });
     if (error.code === 'github_rate_limited') throw error;
     return false;

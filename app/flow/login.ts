@@ -1,7 +1,8 @@
 /**
  * A workflow runner's verified OIDC claims become a login (AUT-1 checks 6 to 13, RID-1).
  *
- * Reads: repository, installation, dispatch, runner. Writes: jti, dispatch, runner, login, pool.
+ * Reads: repository, installation, dispatch, runner. Writes: jti, dispatch, runner, login, pool;
+ * row `pool.changed`.
  * Calls: nothing. Queues: dispatch, where a pool revives.
  * May fail with: `protocol_version`, `forbidden`, `unauthorized` (a token used before), `owner_mismatch`.
  */
@@ -14,13 +15,12 @@ import {
   lockDispatchOfWorkflow,
 } from '../../db/store/dispatch.ts';
 import { findInstallation, findRepository, type Repository } from '../../db/store/installation.ts';
-import { addJob } from '../../db/store/job.ts';
-import { findPool, putPool } from '../../db/store/provider.ts';
 import { addLogin, addRunner, findRunnerOfJob, revokeLogins, useTokenId } from '../../db/store/runner.ts';
 import { LIMITS } from '../domain/limits.ts';
 import { Refusal } from '../errors.ts';
 import { PROTOCOL_VERSION } from '../protocol/runner.ts';
 import type { Deps } from './deps.ts';
+import { revivePool } from './stall-pool.ts';
 
 /** What the edge verified of a GitHub Actions OIDC token: signature, issuer, audience, times and shapes. */
 export interface VerifiedClaims {
@@ -89,7 +89,6 @@ export async function login(deps: Deps, input: LoginInput): Promise<LoginOutcome
       throw new Refusal('unauthorized', 'this token was used before', 'a fresh token for each login');
     if (!(await answerDispatch(tx, dispatch.id, claims.workflowRun, claims.attempt)))
       throw new Refusal('owner_mismatch', 'this dispatch belongs to another workflow run or attempt');
-    await revivePool(tx, dispatch);
     const runner = await runnerOf(deps, tx, input, dispatch, repository);
     const token = deps.ids.secret();
     const id = deps.ids.next();
@@ -113,6 +112,7 @@ export async function login(deps: Deps, input: LoginInput): Promise<LoginOutcome
       },
       LIMITS.loginMs.default,
     );
+    await revivePool(deps, tx, dispatch, runner);
     return { token, expiresAt, runner, login: id, run: dispatch.runId };
   });
   deps.log.info(
@@ -182,27 +182,6 @@ function checkWorkflow(claims: VerifiedClaims, dispatch: Dispatch): void {
       'this run is of another workflow file than the pool’s',
       `.github/workflows/${dispatch.workflow} on the default branch`,
     );
-}
-
-/** A runner came: the pool works (POOL-3). */
-async function revivePool(tx: Tx, dispatch: Dispatch): Promise<void> {
-  const pool = await findPool(tx, dispatch.repositoryId, dispatch.pool);
-  if (pool === null || (pool.missed === 0 && pool.settledUntil === null)) return;
-  await putPool(tx, {
-    repositoryId: dispatch.repositoryId,
-    installationId: dispatch.installationId,
-    name: dispatch.pool,
-    missed: 0,
-    rounds: 0,
-    settledMs: null,
-    detail: null,
-  });
-  await addJob(
-    tx,
-    'dispatch',
-    { repository: dispatch.repositoryId },
-    { key: `dispatch:${dispatch.repositoryId}` },
-  );
 }
 
 /** The runner that this job is: a second login takes the place of the first and keeps its leases (RID-1). */

@@ -2,7 +2,7 @@
  * What GitHub says became of a workflow run or job that we dispatched (LSE-6, POOL-3, case 57): its
  * runners have ended, their leases end at once, and a run that brought no runner is a missed dispatch.
  *
- * Reads: dispatch, runner, lease. Writes: dispatch, runner, pool, lease, ticket; rows `ticket.ended`.
+ * Reads: dispatch, runner, lease. Writes: dispatch, runner, pool, lease, ticket; rows `ticket.ended pool.changed`.
  * Calls: nothing. Queues: dispatch, decide-gate, cut-tickets.
  */
 
@@ -53,7 +53,7 @@ export async function noteWorkflow(
     if (!(await endDispatch(tx, dispatch.id, 'failed', detail))) return { ended, kind: 'noted' as const };
     // a concurrency group of the repository cancels waiting runs: that says nothing of the pool
     if (note.conclusion === 'cancelled') await wake(tx, note.repository);
-    else await missPool(tx, dispatch, detail);
+    else await missPool(deps, tx, dispatch, { detail, via: 'delivery' });
     return { ended, kind: 'missed' as const };
   });
   const leases = [];

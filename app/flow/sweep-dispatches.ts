@@ -2,7 +2,7 @@
  * What time alone decides about dispatches and pools (POOL-3, POOL-4, POOL-5): nobody came, a settled
  * pool is due for its probe, a repository waits though nobody is on the way.
  *
- * Reads: dispatch, pool, runner, ticket. Writes: dispatch, pool. Calls: nothing. Queues: dispatch.
+ * Reads: dispatch, pool, runner, ticket. Writes: dispatch, pool; row `pool.changed`. Calls: nothing. Queues: dispatch.
  */
 import { endDispatch, listDueDispatches } from '../../db/store/dispatch.ts';
 import { addJobs } from '../../db/store/job.ts';
@@ -21,7 +21,7 @@ export async function sweepDispatches(deps: Deps): Promise<number> {
   for (const due of await listDueDispatches(db, BATCH)) {
     const done = await deps.database.transaction(async (tx) => {
       if (!(await endDispatch(tx, due.id, 'missed', 'no runner came'))) return false;
-      await missPool(tx, due, 'no runner came');
+      await missPool(deps, tx, due, { detail: 'no runner came', via: 'schedule' });
       return true;
     });
     if (done) {

@@ -154,6 +154,16 @@ export async function findPool(reader: Reader, repositoryId: string, name: strin
   return found ?? null;
 }
 
+/** Locks a pool's row; null when it was never used. */
+export async function lockPool(tx: Tx, repositoryId: string, name: string): Promise<Pool | null> {
+  const [found] = await tx
+    .select()
+    .from(pool)
+    .where(and(eq(pool.repositoryId, repositoryId), eq(pool.name, name)))
+    .for('update');
+  return found ?? null;
+}
+
 /** Stores what is known of a pool; `settledMs` counts from now, null: in service. */
 export async function putPool(
   tx: Tx,

@@ -6,8 +6,11 @@ import type { Deps } from '../../app/flow/deps.ts';
 import { dispatch } from '../../app/flow/dispatch.ts';
 import { login } from '../../app/flow/login.ts';
 import { noteWorkflow } from '../../app/flow/note-workflow.ts';
+import { missPool } from '../../app/flow/stall-pool.ts';
 import { sweepDispatches } from '../../app/flow/sweep-dispatches.ts';
+import { verifyInstallation } from '../../app/flow/verify-run.ts';
 import { createGitHubApp } from '../../app/github/octokit.ts';
+import { listOpenDispatches } from '../../db/store/dispatch.ts';
 import { upsertInstallation, upsertRepository } from '../../db/store/installation.ts';
 import { listReasons } from '../../db/store/reason.ts';
 import { updateRun } from '../../db/store/run.ts';
@@ -109,6 +112,41 @@ const rows = async () =>
 const go = () => dispatch(deps, { repository: place.repositoryId });
 const runsOf = () => gh.requests.filter((one) => one.operation === 'actions/create-workflow-dispatch').length;
 
+/** A runner of that workflow run logs in; `tokenId` makes its token another one. */
+const logIn = (workflowRun: string, tokenId: string) =>
+  login(deps, {
+    claims: {
+      issuer: 'i',
+      tokenId,
+      expiresInS: 300,
+      digest: 'd',
+      repositoryId: place.repositoryId,
+      ownerId: String(repo.owner.id),
+      repository: `${repo.owner.login}/${repo.name}`,
+      event: 'workflow_dispatch',
+      ref: 'refs/heads/main',
+      refType: 'branch',
+      workflowRef: `${repo.owner.login}/${repo.name}/.github/workflows/countersign.yml@refs/heads/main`,
+      jobWorkflowRef: null,
+      workflowRun,
+      attempt: 1,
+      job: null,
+      environment: 'github-hosted',
+    },
+    protocol: '1.0',
+    nonce: null,
+    version: '0',
+    capacity: 4,
+    keys: null,
+  });
+
+/** What the installation's chain says of pools; it must verify. */
+async function poolRows() {
+  const found = await verifyInstallation(deps, { id: place.installationId, epoch: 1 }, { full: true });
+  expect(found.verdict.kind).toBe('intact');
+  return found.rows.filter((row) => row.kind === 'pool.changed');
+}
+
 describe('POOL-4: a dispatch is a wake-up', () => {
   test('POOL-4: intent, call, effect: the run id GitHub answers is kept, and planning twice starts once', async () => {
     await waiting('r1', 3);
@@ -175,31 +213,7 @@ describe('POOL-4: a dispatch is a wake-up', () => {
     // the reason stands until a runner came
     expect(await listReasons(db.database.db, 'r4')).toHaveLength(1);
     const [last] = (await rows()).slice(-1);
-    await login(deps, {
-      claims: {
-        issuer: 'i',
-        tokenId: 't',
-        expiresInS: 300,
-        digest: 'd',
-        repositoryId: place.repositoryId,
-        ownerId: String(repo.owner.id),
-        repository: `${repo.owner.login}/${repo.name}`,
-        event: 'workflow_dispatch',
-        ref: 'refs/heads/main',
-        refType: 'branch',
-        workflowRef: `${repo.owner.login}/${repo.name}/.github/workflows/countersign.yml@refs/heads/main`,
-        jobWorkflowRef: null,
-        workflowRun: last?.workflow_run ?? '',
-        attempt: 1,
-        job: null,
-        environment: 'github-hosted',
-      },
-      protocol: '1.0',
-      nonce: null,
-      version: '0',
-      capacity: 4,
-      keys: null,
-    });
+    await logIn(last?.workflow_run ?? '', 't');
     await go();
     expect(await listReasons(db.database.db, 'r4')).toEqual([]);
   });
@@ -237,6 +251,72 @@ describe('POOL-4: a dispatch is a wake-up', () => {
     await go();
     expect((await rows()).map((one) => one.state)).toEqual(['failed', 'failed']);
     expect(await listReasons(db.database.db, 'r6')).toMatchObject([{ code: 'dispatch_stalled' }]);
+  });
+
+  test('LED-4, POOL-3: each settling and the revival of a pool is one row of the installation; a single miss is none', async () => {
+    await waiting('r8', 1);
+    const chain = () =>
+      db.database.db.execute(sql`select kind from ledger_row where run_id like 'i/%' order by seq`);
+    const miss = async () => {
+      await go();
+      await db.moveClock(10 * 60_000 + 1);
+      await Promise.all([sweepDispatches(deps), sweepDispatches(deps)]);
+    };
+    await miss();
+    expect((await chain()).rows).toEqual([]);
+    await miss();
+    const [first] = await poolRows();
+    const { rows: pools } = await db.database.db.execute<{ until: string }>(
+      sql`select settled_until as until from pool`,
+    );
+    expect(first).toMatchObject({
+      actor: { kind: 'app', id: String(app.id), via: 'schedule' },
+      cause: { kind: 'dispatch' },
+      data: {
+        repository: place.repositoryId,
+        pool: 'countersign.yml',
+        state: 'settled',
+        until: new Date(pools[0]?.until ?? 0).toISOString(),
+        detail: 'no runner came',
+      },
+    });
+    // its probe fails too: settled again, for longer
+    await db.moveClock(5 * 60_000 + 1);
+    await miss();
+    expect((await poolRows()).map((row) => row.data)).toMatchObject([
+      { state: 'settled' },
+      { state: 'settled' },
+    ]);
+    await db.moveClock(60 * 60_000);
+    await go();
+    const [last] = (await rows()).slice(-1);
+    const login = await logIn(last?.workflow_run ?? '', 't1');
+    await logIn(last?.workflow_run ?? '', 't2');
+    expect((await poolRows()).slice(2)).toMatchObject([
+      {
+        actor: { kind: 'runner', id: login.runner, via: 'oidc' },
+        data: { repository: place.repositoryId, pool: 'countersign.yml', state: 'revived', until: null },
+      },
+    ]);
+  });
+
+  test('LED-4: a settling that is rolled back leaves neither its row nor its state', async () => {
+    await waiting('r9', 1);
+    await go();
+    const [open] = await listOpenDispatches(db.database.db, place.repositoryId);
+    if (open === undefined) throw new Error('no dispatch');
+    const miss = { detail: 'gone', via: 'schedule' } as const;
+    await db.database.transaction((tx) => missPool(deps, tx, open, miss));
+    await expect(
+      db.database.transaction(async (tx) => {
+        await missPool(deps, tx, open, miss);
+        throw new Error('rolled back');
+      }),
+    ).rejects.toThrow('rolled back');
+    const { rows: state } = await db.database.db.execute(
+      sql`select missed, settled_until, (select count(*)::int from ledger_row where kind = 'pool.changed') as rows from pool`,
+    );
+    expect(state).toEqual([{ missed: 1, settled_until: null, rows: 0 }]);
   });
 
   test('POOL-5: a repository that waits with nobody on the way is found by the sweep', async () => {

@@ -127,9 +127,9 @@ export const actorSchema = z.strictObject({
   id: z.string().min(1).max(200),
   via: z.string().min(1).max(60),
 });
-/** What caused a row: a delivery, a lease, a comment or the schedule, with the digest of its bytes where there are any. */
+/** What caused a row: a delivery, a lease, a dispatch, a comment or the schedule, with the digest of its bytes where there are any. */
 export const causeSchema = z.strictObject({
-  kind: z.enum(['delivery', 'lease', 'comment', 'schedule', 'command_line']),
+  kind: z.enum(['delivery', 'lease', 'dispatch', 'comment', 'schedule', 'command_line']),
   id: z.string().min(1).max(200),
   sha256: sha256Schema.nullable(),
 });

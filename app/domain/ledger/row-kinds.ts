@@ -241,7 +241,14 @@ export const rowKinds = {
   'command.refused': z.strictObject({ command: wordSchema, code: wordSchema }),
   'repair.done': z.strictObject({ repair: wordSchema, text: textRefSchema.nullable() }),
   'key.rotated': z.strictObject({ from: wordSchema, to: wordSchema }),
-  'pool.changed': z.strictObject({ pool: wordSchema, change: wordSchema }),
+  'pool.changed': z.strictObject({
+    /** A pool is known by its workflow file, which each repository has its own of. */
+    repository: idSchema,
+    pool: wordSchema,
+    state: z.enum(['settled', 'revived']),
+    until: z.iso.datetime().nullable(),
+    detail: wordSchema.optional(),
+  }),
   'provider.changed': z.strictObject({
     provider: wordSchema,
     state: z.enum(['settled', 'revived']),
