@@ -15,6 +15,7 @@ import {
 } from '../../app/domain/ownership.ts';
 import { encodePath, pathKey, type WirePath } from '../../app/domain/path.ts';
 import { parsePolicy } from '../../app/domain/policy.ts';
+import { cpuNow } from '../../helpers/cpu.ts';
 
 const file = (path: WirePath, more: Partial<OwnedFile> = {}): OwnedFile => ({
   path,
@@ -162,10 +163,10 @@ describe('OWN-1: entries', () => {
     const entry = '**/*a*b';
     expect(entryFault(entry)).toBeNull();
     const owners = compileDeclarations([{ block: 'b', entries: [entry] }]);
-    const start = performance.now();
+    const start = cpuNow();
     expect(owners('a'.repeat(4096))).toEqual([]);
     expect(owners('a/'.repeat(2047))).toEqual([]);
-    expect(performance.now() - start).toBeLessThan(2000);
+    expect(cpuNow() - start).toBeLessThan(2000);
   });
 });
 

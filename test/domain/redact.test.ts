@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { redactor } from '../../app/domain/redact.ts';
+import { cpuNow } from '../../helpers/cpu.ts';
 
 const pem = `-----BEGIN RSA PRIVATE KEY-----
 MIIEpAIBAAKCAQEAn0tsecretsecretsecretsecretsecretsecretsecretse1
@@ -64,9 +65,9 @@ describe('token shapes', () => {
   });
   test('attack: a megabyte made to slow a pattern down ends in bounded time', () => {
     for (const unit of ['-----BEGIN PRIVATE KEY-----', 'eyJaaaaaaaa.', '://a:', 'ghp_', 'aws secret ']) {
-      const started = performance.now();
+      const started = cpuNow();
       plain.redact(unit.repeat(Math.ceil(1_000_000 / unit.length)));
-      expect(performance.now() - started).toBeLessThan(4000);
+      expect(cpuNow() - started).toBeLessThan(4000);
     }
   });
 });
@@ -115,11 +116,11 @@ describe('declared values', () => {
 
 test('attack: a file full of secrets teaches a bounded number of them in bounded time', () => {
   const file = Array.from({ length: 20_000 }, (_, i) => `ghp_${String(i).padStart(20, 'x')}`).join('\n');
-  const started = performance.now();
+  const started = cpuNow();
   const learned = redactor(['a declared secret']).learn(file);
   expect(learned.redact(file).match(/\[redacted:/g)).toHaveLength(20_000);
   expect(learned.redact('a declared secret')).toBe('[redacted:secret]');
-  expect(performance.now() - started).toBeLessThan(8000);
+  expect(cpuNow() - started).toBeLessThan(8000);
 });
 
 describe('properties', () => {

@@ -3,6 +3,7 @@ import { compilePatterns } from '../../app/domain/ownership/match.ts';
 import { patternFault } from '../../app/domain/policy/pattern.ts';
 import { type Policy, parsePolicy } from '../../app/domain/policy.ts';
 import { keyEntries, type RoutedFile, routeFile, routeLevel } from '../../app/domain/routing.ts';
+import { cpuNow } from '../../helpers/cpu.ts';
 
 function policyOf(more: string): Policy {
   const reading = parsePolicy(
@@ -169,9 +170,9 @@ describe('patterns', () => {
       expect(patternFault(pattern)).toBeNull();
       const covers = compilePatterns([pattern]);
       for (const name of names) {
-        const begun = performance.now();
+        const begun = cpuNow();
         expect(covers(`${name}!`)).toBe(false);
-        expect(performance.now() - begun).toBeLessThan(1_000);
+        expect(cpuNow() - begun).toBeLessThan(1_000);
       }
     }
     expect(compilePatterns(['**/*-*-*.ts'])('x/a-b-c.ts')).toBe(true);

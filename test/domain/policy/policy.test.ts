@@ -7,6 +7,7 @@ import { laterKeys } from '../../../app/domain/policy/later.ts';
 import { POLICY_MAX_BYTES } from '../../../app/domain/policy/read-yaml.ts';
 import { policySchemaJson } from '../../../app/domain/policy/schema.ts';
 import { fallbacksOf, type Policy, parsePolicy, STARTER_POLICY } from '../../../app/domain/policy.ts';
+import { cpuNow } from '../../../helpers/cpu.ts';
 
 const bytes = (text: string) => Buffer.from(text);
 
@@ -243,11 +244,11 @@ pools: [{kind: workflow, serves: [review]}]
   it('POL-1: bytes that are no UTF-8, too many of them, or nested without end are refused in bounded time', () => {
     expect(errors(Buffer.from([0xff, 0xfe]))[0]?.message).toBe('the file is not UTF-8');
     expect(errors('#'.repeat(POLICY_MAX_BYTES + 1))[0]?.message).toMatch(/^the file is larger/);
-    const start = performance.now();
+    const start = cpuNow();
     for (const unit of ['[', '{a: ', '- ', '? ', 'a: [', '&a ', '*a ', '"', '|\n', '!']) {
       expect(parsePolicy(bytes(unit.repeat(POLICY_MAX_BYTES / unit.length))).ok).toBe(false);
     }
-    expect(performance.now() - start).toBeLessThan(20_000);
+    expect(cpuNow() - start).toBeLessThan(20_000);
   });
 
   it('POL-1: a billion laughs is refused before anything is expanded', () => {
