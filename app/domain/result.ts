@@ -226,28 +226,46 @@ export interface OpenCommandFinding {
   readonly entry: TicketSpec['reviewers'][number] | undefined;
 }
 
+/** A command's finding that ended without being told so, and why. */
+export type Silenced = readonly [number: number, reason: 'not_raised_again' | 'code_changed'];
+
 /**
- * RND-1 for commands: open findings that the same policy entry did not raise again on new content, by
- * number. On the same content, from another entry, or where the command did not complete, they stand.
+ * RND-1 for commands: open findings that the command of that name did not raise again on new content.
+ * The same policy entry is believed. Another one may just no longer look for it, so then the anchored
+ * code must have gone (`gone`, found by the server in the blob). On the same content, from a reviewer
+ * that is no command now, or where it did not complete, they stand.
  */
 export function silencedFindings(
   spec: TicketSpec,
   result: CheckedResult,
   open: readonly OpenCommandFinding[],
-): number[] {
+  gone: ReadonlySet<number>,
+): Silenced[] {
   if (result.end !== 'reviewed' || result.partial) return [];
   const raised = new Set(result.findings.map((one) => one.fingerprint));
   const complete = new Set(
     result.sessions.filter((one) => one.end === 'complete').map((one) => one.reviewer),
   );
-  return open
-    .filter((one) => {
-      const entry = spec.reviewers.find((reviewer) => reviewer.name === one.reviewer);
-      if (!one.command || entry === undefined || !complete.has(one.reviewer)) return false;
-      if (raised.has(one.fingerprint) || spec.blob[one.side] === one.blob) return false;
-      return one.entry !== undefined && sameEntry(entry, one.entry);
-    })
-    .map((one) => one.number);
+  return open.flatMap((one): Silenced[] => {
+    if (!complete.has(one.reviewer) || raised.has(one.fingerprint)) return [];
+    if (!one.command || spec.blob[one.side] === one.blob) return [];
+    if (commandOf(spec, one.reviewer) === undefined) return [];
+    if (!entryChanged(spec, one)) return [[one.number, 'not_raised_again']];
+    return gone.has(one.number) ? [[one.number, 'code_changed']] : [];
+  });
+}
+
+/** Whether a command of that name reviews now under another policy entry than the one that raised the finding. */
+export function entryChanged(
+  spec: TicketSpec,
+  finding: Pick<OpenCommandFinding, 'reviewer' | 'entry'>,
+): boolean {
+  const entry = commandOf(spec, finding.reviewer);
+  return entry !== undefined && (finding.entry === undefined || !sameEntry(entry, finding.entry));
+}
+
+function commandOf(spec: TicketSpec, name: string): TicketSpec['reviewers'][number] | undefined {
+  return spec.reviewers.find((reviewer) => reviewer.name === name && reviewer.uses === 'command');
 }
 
 function sameEntry(a: TicketSpec['reviewers'][number], b: TicketSpec['reviewers'][number]): boolean {

@@ -4,7 +4,8 @@
  *
  * Reads: lease, ticket, session, runner, file, finding. Writes: ticket, lease, slot, session, finding,
  * texts; rows `ticket.ended finding.raised finding.ended ticket.late ticket.refused ticket.conflict`.
- * Calls: git, where a model proposes that a finding is fixed. Queues: decide-gate, cut-tickets.
+ * Calls: git, where a model proposes that a finding is fixed or a
+ * changed command does not say it again. Queues: decide-gate, cut-tickets.
  * May fail with: `wrong_content`, `conflict`, `expired`, `revoked`, `superseded`, `bad_request`,
  * `not_found`, `owner_mismatch`, `forbidden`.
  */
@@ -16,7 +17,6 @@ import { findTicket, type Ticket } from '../../db/store/ticket.ts';
 import { encodePath } from '../domain/path.ts';
 import { redactor } from '../domain/redact.ts';
 import { checkResult, foreignReviewer, readOtherContent, resultDigest } from '../domain/result.ts';
-import { provenFixed } from '../domain/round.ts';
 import { Refusal } from '../errors.ts';
 import type { TicketResult } from '../protocol/runner.ts';
 import { goneFindings } from './accept-result/gone.ts';
@@ -143,9 +143,8 @@ async function accept(
   });
   const present = await findFile(tx, run.id, ticket.path);
   const late = present?.key !== ticket.key;
-  await recordFindings(unit, ticket, checked, { actor, cause, late }, (open) =>
-    provenFixed(ticket.spec, checked, result.answers ?? [], open, gone),
-  );
+  const round = { answers: result.answers ?? [], gone };
+  await recordFindings(unit, ticket, checked, { actor, cause, late }, round);
   if (late) {
     unit.append('ticket.late', {
       block: ticket.blockId,

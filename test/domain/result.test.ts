@@ -162,22 +162,71 @@ describe('what a result may say', () => {
       blob: 'e'.repeat(40),
       entry,
     };
-    expect(silencedFindings(spec, done, [open])).toEqual([1]);
-    expect(silencedFindings(spec, done, [{ ...open, blob: spec.blob.head }])).toEqual([]);
-    expect(silencedFindings(spec, done, [{ ...open, command: false }])).toEqual([]);
-    expect(silencedFindings(spec, done, [{ ...open, entry: undefined }])).toEqual([]);
-    expect(silencedFindings(spec, { ...done, partial: true }, [open])).toEqual([]);
-    expect(silencedFindings(spec, { ...done, end: 'timeout' }, [open])).toEqual([]);
+    const none = new Set<number>();
+    expect(silencedFindings(spec, done, [open], none)).toEqual([[1, 'not_raised_again']]);
+    expect(silencedFindings(spec, done, [{ ...open, blob: spec.blob.head }], none)).toEqual([]);
+    expect(silencedFindings(spec, done, [{ ...open, command: false }], none)).toEqual([]);
+    expect(silencedFindings(spec, done, [{ ...open, entry: undefined }], none)).toEqual([]);
+    expect(silencedFindings(spec, { ...done, partial: true }, [open], none)).toEqual([]);
+    expect(silencedFindings(spec, { ...done, end: 'timeout' }, [open], none)).toEqual([]);
     const stricter = entry?.command && {
       ...entry,
       command: { ...entry.command, run: ['lint', '--all', '{path}'] },
     };
-    expect(silencedFindings(spec, done, [{ ...open, entry: stricter || undefined }])).toEqual([]);
+    expect(silencedFindings(spec, done, [{ ...open, entry: stricter || undefined }], none)).toEqual([]);
     // the blob of a config file is content of the base, not of the policy
     const moved = entry?.command && {
       ...entry,
       command: { ...entry.command, config: [] },
     };
-    expect(silencedFindings(spec, done, [{ ...open, entry: moved || undefined }])).toEqual([1]);
+    expect(silencedFindings(spec, done, [{ ...open, entry: moved || undefined }], none)).toEqual([
+      [1, 'not_raised_again'],
+    ]);
+  });
+
+  describe('RND-1: a command whose policy entry changed ends its finding only when the code went', () => {
+    const done: CheckedResult = check(result());
+    const [entry] = spec.reviewers;
+    const open = {
+      number: 1,
+      fingerprint: 'f',
+      reviewer: 'lint',
+      command: true,
+      side: 'head' as const,
+      blob: 'e'.repeat(40),
+      entry: entry && { ...entry, lenses: ['style'] },
+    };
+    const gone = new Set([1]);
+
+    test('RND-1: it ends as code_changed when the quote is gone, also where the old entry is not known any more', () => {
+      expect(silencedFindings(spec, done, [open], gone)).toEqual([[1, 'code_changed']]);
+      expect(silencedFindings(spec, done, [{ ...open, entry: undefined }], gone)).toEqual([
+        [1, 'code_changed'],
+      ]);
+    });
+
+    test('RND-1: under the same entry silence is enough, and says so', () => {
+      expect(silencedFindings(spec, done, [{ ...open, entry }], gone)).toEqual([[1, 'not_raised_again']]);
+    });
+
+    const model = { ...spec, reviewers: spec.reviewers.map((one) => ({ ...one, uses: 'openai' as const })) };
+    test.each([
+      ['its quote is still there', spec, done, open, new Set([2])],
+      ['the content is the same', spec, done, { ...open, blob: spec.blob.head }, gone],
+      ['a model of that name reviews now', model, done, open, gone],
+      ['another command reviewed', spec, done, { ...open, reviewer: 'other' }, gone],
+      ['a model raised it', spec, done, { ...open, command: false }, gone],
+      [
+        'it did not complete',
+        spec,
+        { ...done, sessions: [{ ...session, end: 'failed' as const }] },
+        open,
+        gone,
+      ],
+      ['the result is partial', spec, { ...done, partial: true }, open, gone],
+      ['it was raised again', spec, { ...done, findings: [finding({ fingerprint: 'f' })] }, open, gone],
+    ])('RND-1: it stands when %s', (_why, of, told, known, where) => {
+      expect(silencedFindings(of, told, [known], where)).toEqual([]);
+    });
   });
 });

@@ -1,12 +1,13 @@
 /** The finding rows of one accepted result, and their projection. */
 import { endFinding, listFindings, nextFindingNumber, upsertFinding } from '../../../db/store/finding.ts';
 import { putTexts } from '../../../db/store/text.ts';
-import { findTicket, type Ticket } from '../../../db/store/ticket.ts';
+import type { Ticket } from '../../../db/store/ticket.ts';
 import { encodePath } from '../../domain/path.ts';
 import { COMMAND, providerOf } from '../../domain/provider.ts';
 import { type CheckedResult, silencedFindings } from '../../domain/result.ts';
-import { type OpenFinding, raisedAgain } from '../../domain/round.ts';
+import { type Answer, provenFixed, raisedAgain } from '../../domain/round.ts';
 import type { RunUnit } from '../append-rows.ts';
+import { withEntries } from './entries.ts';
 
 /**
  * Raises what was found, and ends what a command no longer finds, or a model says is mended, on new
@@ -18,7 +19,7 @@ export async function recordFindings(
   ticket: Ticket,
   checked: CheckedResult,
   { late, ...by }: Pick<Parameters<RunUnit['append']>[1], 'actor' | 'cause'> & { readonly late: boolean },
-  fixed: (open: readonly OpenFinding[]) => number[],
+  { answers, gone }: { readonly answers: readonly Answer[]; readonly gone: ReadonlySet<number> },
 ): Promise<void> {
   const { tx, run } = unit;
   const path = encodePath(ticket.path);
@@ -87,15 +88,11 @@ export async function recordFindings(
     });
   }
   const open = known.filter((one) => one.state === 'open' || one.state === 'answered');
-  const entries = await Promise.all(
-    open.map(async (one) => {
-      const raisedBy = await findTicket(tx, one.ticketId);
-      return { ...one, entry: raisedBy?.spec.reviewers.find((entry) => entry.name === one.reviewer) };
-    }),
-  );
   if (!late) {
-    for (const one of silencedFindings(ticket.spec, checked, entries)) ended.push([one, 'not_raised_again']);
-    for (const one of fixed(open)) ended.push([one, 'code_changed']);
+    const entries = await withEntries(tx, open);
+    ended.push(...silencedFindings(ticket.spec, checked, entries, gone));
+    for (const one of provenFixed(ticket.spec, checked, answers, open, gone))
+      ended.push([one, 'code_changed']);
   }
   for (const [finding, reason] of ended) {
     const seq = unit.append('finding.ended', {
