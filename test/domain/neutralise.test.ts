@@ -10,7 +10,7 @@ import {
   plain,
 } from '../../app/domain/neutralise.ts';
 import { cutText, Markdown, md } from '../../app/domain/summary/markdown.ts';
-import { cpuNow } from '../../helpers/cpu.ts';
+import { cpuNow } from '../helpers/cpu.ts';
 
 const addressing = { prefix: '', mention: 'countersign' };
 /** What GitHub would still find after rendering: a mention, a reference, a bare link. */

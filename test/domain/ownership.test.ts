@@ -15,7 +15,7 @@ import {
 } from '../../app/domain/ownership.ts';
 import { encodePath, pathKey, type WirePath } from '../../app/domain/path.ts';
 import { parsePolicy } from '../../app/domain/policy.ts';
-import { cpuNow } from '../../helpers/cpu.ts';
+import { cpuNow } from '../helpers/cpu.ts';
 
 const file = (path: WirePath, more: Partial<OwnedFile> = {}): OwnedFile => ({
   path,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { redactor } from '../../app/domain/redact.ts';
-import { cpuNow } from '../../helpers/cpu.ts';
+import { cpuNow } from '../helpers/cpu.ts';
 
 const pem = `-----BEGIN RSA PRIVATE KEY-----
 MIIEpAIBAAKCAQEAn0tsecretsecretsecretsecretsecretsecretsecretse1

@@ -3,7 +3,7 @@ import { compilePatterns } from '../../app/domain/ownership/match.ts';
 import { patternFault } from '../../app/domain/policy/pattern.ts';
 import { type Policy, parsePolicy } from '../../app/domain/policy.ts';
 import { keyEntries, type RoutedFile, routeFile, routeLevel } from '../../app/domain/routing.ts';
-import { cpuNow } from '../../helpers/cpu.ts';
+import { cpuNow } from '../helpers/cpu.ts';
 
 function policyOf(more: string): Policy {
   const reading = parsePolicy(

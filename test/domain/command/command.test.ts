@@ -4,7 +4,7 @@ import { COMMAND_CASES } from '../../../app/domain/command/cases.ts';
 import { readLines } from '../../../app/domain/command/lines.ts';
 import { COMMAND_NAMES, COMMANDS } from '../../../app/domain/command/table.ts';
 import { MOST_COMMANDS, type ParsedCommand, parseComment } from '../../../app/domain/command.ts';
-import { cpuNow } from '../../../helpers/cpu.ts';
+import { cpuNow } from '../../helpers/cpu.ts';
 
 const parse = (body: string, prefix = '') => parseComment(body, { prefix, mention: 'countersign' });
 const only = (body: string) => parse(body).commands[0]?.command;

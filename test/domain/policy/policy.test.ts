@@ -7,7 +7,7 @@ import { laterKeys } from '../../../app/domain/policy/later.ts';
 import { POLICY_MAX_BYTES } from '../../../app/domain/policy/read-yaml.ts';
 import { policySchemaJson } from '../../../app/domain/policy/schema.ts';
 import { fallbacksOf, type Policy, parsePolicy, STARTER_POLICY } from '../../../app/domain/policy.ts';
-import { cpuNow } from '../../../helpers/cpu.ts';
+import { cpuNow } from '../../helpers/cpu.ts';
 
 const bytes = (text: string) => Buffer.from(text);
 
