@@ -6,7 +6,7 @@ import type { Deps } from '../../app/flow/deps.ts';
 import { dispatch } from '../../app/flow/dispatch.ts';
 import { login } from '../../app/flow/login.ts';
 import { noteWorkflow } from '../../app/flow/note-workflow.ts';
-import { missPool } from '../../app/flow/stall-pool.ts';
+import { missPool, revivePool } from '../../app/flow/stall-pool.ts';
 import { sweepDispatches } from '../../app/flow/sweep-dispatches.ts';
 import { verifyInstallation } from '../../app/flow/verify-run.ts';
 import { createGitHubApp } from '../../app/github/octokit.ts';
@@ -317,6 +317,21 @@ describe('POOL-4: a dispatch is a wake-up', () => {
       sql`select missed, settled_until, (select count(*)::int from ledger_row where kind = 'pool.changed') as rows from pool`,
     );
     expect(state).toEqual([{ missed: 1, settled_until: null, rows: 0 }]);
+  });
+
+  test('LED-4: runners that come at the same moment revive a settled pool once', async () => {
+    await waiting('r10', 1);
+    await go();
+    const [open] = await listOpenDispatches(db.database.db, place.repositoryId);
+    if (open === undefined) throw new Error('no dispatch');
+    const miss = { detail: 'gone', via: 'schedule' } as const;
+    for (let i = 0; i < 2; i++) await db.database.transaction((tx) => missPool(deps, tx, open, miss));
+    const runners = Array.from({ length: 5 }, (_, i) => `runner${i}`);
+    await Promise.all(runners.map((one) => db.database.transaction((tx) => revivePool(deps, tx, open, one))));
+    expect((await poolRows()).map((row) => row.data)).toMatchObject([
+      { state: 'settled', detail: 'gone' },
+      { state: 'revived', until: null },
+    ]);
   });
 
   test('POOL-5: a repository that waits with nobody on the way is found by the sweep', async () => {
