@@ -1,42 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { conclude, decideGate, type GateFacts, type GatePolicy } from '../../app/domain/gate/decide.ts';
+import { conclude, type GateFacts } from '../../app/domain/gate/decide.ts';
 import { CLASSES, REASONS, type ReasonClass } from '../../app/domain/gate/reason.ts';
-import { foldRows } from '../../app/domain/run-state/fold.ts';
 import { commit, decided, FactList, HEAD, sha } from '../helpers/facts.ts';
-
-const NOW = Date.parse('2026-11-29T12:00:00.000Z');
-const HOUR = 3_600_000;
-const policy: GatePolicy = {
-  blockAt: 'high',
-  deadlineMs: 6 * HOUR,
-  allowUnreviewed: ['generated', 'moved', 'lockfile', 'deleted'],
-};
-const facts = (more: Partial<GateFacts> = {}): GateFacts => ({
-  head: HEAD,
-  baseRef: 'main',
-  headAtMs: NOW,
-  draft: false,
-  mode: 'enforce',
-  openTickets: 0,
-  reasons: [],
-  ledger: null,
-  ...more,
-});
-const reason = (code: string, untilMs: number | null = null) => ({
-  code,
-  sinceMs: NOW,
-  untilMs,
-  detail: null,
-});
-const a = decided('src/a.ts');
-const b = decided('src/b.ts', { block: 'other' });
-
-/** Two files, both approved: green. */
-const green = () => new FactList().policy().block('work').block('other').head([a, b]).allow().end(a).end(b);
-const judge = (list: FactList, more: Partial<GateFacts> = {}, now = NOW, with_: GatePolicy | null = policy) =>
-  decideGate(foldRows(list.rows), with_, facts(more), now);
-const codes = (list: FactList, more: Partial<GateFacts> = {}) =>
-  judge(list, more).reasons.map((one) => one.code);
+import { a, b, codes, green, HOUR, judge, NOW, reason } from '../helpers/gate-facts.ts';
 
 describe('what is said to be under way', () => {
   const waiting = () => new FactList().policy().block('work').block('other').head([a, b]).allow();

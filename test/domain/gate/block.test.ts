@@ -1,17 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { type BlockVerdict, decideBlocks } from '../../../app/domain/gate/block.ts';
-import { decideGate, type GateFacts, type GatePolicy } from '../../../app/domain/gate/decide.ts';
+import { decideGate, type GateFacts } from '../../../app/domain/gate/decide.ts';
 import { foldRows } from '../../../app/domain/run-state/fold.ts';
-import { decided, FactList, HEAD, sha } from '../../helpers/facts.ts';
-
-const NOW = Date.parse('2026-11-29T12:00:00.000Z');
-const HOUR = 3_600_000;
-const policy: GatePolicy = {
-  blockAt: 'high',
-  deadlineMs: 6 * HOUR,
-  allowUnreviewed: ['generated', 'moved', 'lockfile', 'deleted'],
-};
-const operational = (code: string) => ({ code, sinceMs: NOW, untilMs: null, detail: null });
+import { decided, FactList, sha } from '../../helpers/facts.ts';
+import { facts, HOUR, NOW, policy, reason } from '../../helpers/gate-facts.ts';
 
 const a = decided('src/a.ts', { block: 'one' });
 const b = decided('src/b.ts', { block: 'two' });
@@ -23,18 +15,7 @@ function judge(
   now = NOW,
 ): ReadonlyMap<string, BlockVerdict | null> {
   const state = foldRows(list.rows);
-  const facts: GateFacts = {
-    head: HEAD,
-    baseRef: 'main',
-    headAtMs: NOW,
-    draft: false,
-    mode: 'enforce',
-    openTickets: 0,
-    reasons: [],
-    ledger: null,
-    ...more,
-  };
-  return decideBlocks(state, decideGate(state, policy, facts, now));
+  return decideBlocks(state, decideGate(state, policy, facts(more), now));
 }
 /** Conclusions by id; null where there is no verdict yet. */
 const said = (...given: Parameters<typeof judge>) =>
@@ -90,13 +71,13 @@ describe('the verdict of a block', () => {
   });
 
   test('POOL-3: what no provider read until the deadline fails its block', () => {
-    const down = { reasons: [operational('provider_down')] };
+    const down = { reasons: [reason('provider_down')] };
     expect(said(read().allow().end(a), down)).toEqual({ one: 'success', two: null });
     expect(said(read().allow().end(a), down, NOW + 7 * HOUR)).toEqual({ one: 'success', two: 'failure' });
   });
 
   test('PUB-1: nothing waits under a pause, and what is not reviewed still has no verdict', () => {
-    expect(said(read().allow().end(a), { reasons: [operational('paused')] })).toEqual({
+    expect(said(read().allow().end(a), { reasons: [reason('paused')] })).toEqual({
       one: 'success',
       two: null,
     });

@@ -1,47 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { conclude, decideGate, type GateFacts, type GatePolicy } from '../../../app/domain/gate/decide.ts';
+import { conclude, decideGate } from '../../../app/domain/gate/decide.ts';
 import { CLASSES, isReasonCode } from '../../../app/domain/gate/reason.ts';
 import { gateDigest, recordGate } from '../../../app/domain/gate/record.ts';
 import { refusedUnreviewed } from '../../../app/domain/gate/unreviewed.ts';
 import type { DecidedPath } from '../../../app/domain/ledger/row-fields.ts';
 import { rowKinds } from '../../../app/domain/ledger/row-kinds.ts';
 import { foldRows } from '../../../app/domain/run-state/fold.ts';
-import { decided, FactList, HEAD, sha } from '../../helpers/facts.ts';
-
-const NOW = Date.parse('2026-11-29T12:00:00.000Z');
-const HOUR = 3_600_000;
-const policy: GatePolicy = {
-  blockAt: 'high',
-  deadlineMs: 6 * HOUR,
-  allowUnreviewed: ['generated', 'moved', 'lockfile', 'deleted'],
-};
-const facts = (more: Partial<GateFacts> = {}): GateFacts => ({
-  head: HEAD,
-  baseRef: 'main',
-  headAtMs: NOW,
-  draft: false,
-  mode: 'enforce',
-  openTickets: 0,
-  reasons: [],
-  ledger: null,
-  ...more,
-});
-const reason = (code: string, untilMs: number | null = null) => ({
-  code,
-  sinceMs: NOW,
-  untilMs,
-  detail: null,
-});
-const a = decided('src/a.ts');
-const b = decided('src/b.ts', { block: 'other' });
-
-/** Two files, both approved: green. */
-const green = () => new FactList().policy().block('work').block('other').head([a, b]).allow().end(a).end(b);
-const judge = (list: FactList, more: Partial<GateFacts> = {}, now = NOW, with_: GatePolicy | null = policy) =>
-  decideGate(foldRows(list.rows), with_, facts(more), now);
-const codes = (list: FactList, more: Partial<GateFacts> = {}) =>
-  judge(list, more).reasons.map((one) => one.code);
+import { decided, FactList, sha } from '../../helpers/facts.ts';
+import { a, b, codes, facts, green, judge, NOW, policy, reason } from '../../helpers/gate-facts.ts';
 
 describe('what is not reviewed', () => {
   const l0 = (path: string, why: string) => decided(path, { level: 'L0', reason: why });
