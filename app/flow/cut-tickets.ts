@@ -6,6 +6,7 @@
  * Calls: git, only where a reviewer names config files. Queues: dispatch, decide-gate.
  * May fail with: `run_missing`, `git_unavailable` (retryable).
  */
+
 import { listBlocks, type StoredBlock } from '../../db/store/block.ts';
 import { listFiles, type StoredFile } from '../../db/store/file.ts';
 import { listOpenFindings, type StoredFinding } from '../../db/store/finding.ts';
@@ -34,6 +35,7 @@ import { configPaths, reviewersOf } from '../domain/ticket-spec.ts';
 import { Fault } from '../errors.ts';
 import { PROMPT_VERSION } from '../protocol/runner.ts';
 import { type RunUnit, withRun } from './append-rows.ts';
+import { cloneUrl } from './clone-url.ts';
 import type { Deps } from './deps.ts';
 import { pointTicketsOf } from './point-tickets.ts';
 
@@ -91,7 +93,7 @@ async function readSnapshot(deps: Deps, run: Run, hash: string): Promise<Snapsho
     if (repository === null) throw new Fault('run_missing', 'the repository of the run is not known');
     const github = await deps.github.installation(run.installationId);
     const token = await github.readToken(repository);
-    const url = `${deps.settings.serverUrl}/${repository.owner}/${repository.name}.git`;
+    const url = cloneUrl(deps.settings, repository);
     const entries = await deps.git.readEntries(repository, url, token, run.base, paths);
     for (const path of paths) config.set(path, entries.get(pathKey(path))?.oid ?? null);
   }

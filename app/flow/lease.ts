@@ -5,6 +5,7 @@
  * where a ticket cannot be told (`bad_ticket`, `config-snapshot`). Calls: nothing.
  * May fail with: `expired` when the login ended meanwhile.
  */
+
 import { listOpenFindings } from '../../db/store/finding.ts';
 import { findRepository, type Repository } from '../../db/store/installation.ts';
 import { findLease, type Granted, takeLeases } from '../../db/store/lease.ts';
@@ -20,6 +21,7 @@ import { ticketId } from '../domain/ticket.ts';
 import { pointedAt } from '../domain/ticket-spec.ts';
 import type { LeasedTicket } from '../protocol/runner.ts';
 import { withRun } from './append-rows.ts';
+import { cloneUrl } from './clone-url.ts';
 import type { Deps } from './deps.ts';
 import { endLease } from './end-lease.ts';
 import { secretHash } from './login.ts';
@@ -140,7 +142,7 @@ async function tell(deps: Deps, repository: Repository, ticket: Ticket): Promise
       id: repository.id,
       owner: repository.owner,
       name: repository.name,
-      clone_url: `${deps.settings.serverUrl}/${repository.owner}/${repository.name}.git`,
+      clone_url: cloneUrl(deps.settings, repository),
     },
     path: encodePath(ticket.path),
     from: ticket.fromPath === null ? null : encodePath(ticket.fromPath),

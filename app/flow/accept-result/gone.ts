@@ -6,6 +6,7 @@
  * proposes `fixed` or a command is silent under another policy entry. May fail with:
  * `git_unavailable`, `github_unavailable` (retryable): the runner submits again within its lease.
  */
+
 import { listOpenFindings } from '../../../db/store/finding.ts';
 import { findRepository } from '../../../db/store/installation.ts';
 import { findRun } from '../../../db/store/run.ts';
@@ -17,6 +18,7 @@ import { redactor } from '../../domain/redact.ts';
 import { entryChanged } from '../../domain/result.ts';
 import { Fault } from '../../errors.ts';
 import type { TicketResult } from '../../protocol/runner.ts';
+import { cloneUrl } from '../clone-url.ts';
 import type { Deps } from '../deps.ts';
 import { withEntries } from './entries.ts';
 
@@ -88,6 +90,6 @@ async function readBlobs(deps: Deps, ticket: Ticket, oids: readonly string[]): P
     throw new Fault('run_missing', 'the run or repository of the ticket is not known');
   const github = await deps.github.installation(run.installationId);
   const token = await github.readToken(repository);
-  const url = `${deps.settings.serverUrl}/${repository.owner}/${repository.name}.git`;
+  const url = cloneUrl(deps.settings, repository);
   return deps.git.readBlobs(repository, url, token, oids);
 }

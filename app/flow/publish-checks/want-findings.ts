@@ -1,4 +1,5 @@
 /** What `countersign / findings` on a commit should show: the open findings of the run that holds it (PUB-1, PUB-3). */
+
 import type { CheckUnit, StoredCheck } from '../../../db/store/check.ts';
 import type { Repository } from '../../../db/store/installation.ts';
 import { decodePath, pathKey } from '../../domain/path.ts';
@@ -14,6 +15,7 @@ import {
 import type { Texts } from '../../domain/summary/report.ts';
 import { Fault } from '../../errors.ts';
 import type { CheckRunContent } from '../../github/port.ts';
+import { cloneUrl } from '../clone-url.ts';
 import type { Deps } from '../deps.ts';
 import type { Judged } from '../judge-run.ts';
 import {
@@ -178,7 +180,7 @@ async function linesOfFiles(
   try {
     const github = await deps.github.installation(run.installationId);
     const token = await github.readToken(repository);
-    const url = `${deps.settings.serverUrl}/${repository.owner}/${repository.name}.git`;
+    const url = cloneUrl(deps.settings, repository);
     const blobs = await deps.git.readBlobs(repository, url, token, [...new Set(wanted.values())]);
     for (const [path, oid] of wanted) {
       const blob = blobs.get(oid);

@@ -1,9 +1,11 @@
 /** Which block's commit touched a path last (OWN-7), as git tells it; in no transaction. */
+
 import { listBlocks } from '../../../db/store/block.ts';
 import type { Repository } from '../../../db/store/installation.ts';
 import type { Run } from '../../../db/store/run.ts';
 import { pathKey } from '../../domain/path.ts';
 import { Fault } from '../../errors.ts';
+import { cloneUrl } from '../clone-url.ts';
 import type { Deps } from '../deps.ts';
 
 /** The block, or null where git did not tell: the person is then asked to name one. */
@@ -20,7 +22,7 @@ export async function lastTouch(
     const github = await deps.github.installation(run.installationId);
     const reading = await deps.git.readPull({
       repository,
-      cloneUrl: `${deps.settings.serverUrl}/${repository.owner}/${repository.name}.git`,
+      cloneUrl: cloneUrl(deps.settings, repository),
       token: await github.readToken(repository),
       pull: run.pull,
       head: run.head,

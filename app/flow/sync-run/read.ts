@@ -1,4 +1,5 @@
 /** What GitHub and git say of a pull request now, and what the base says how to treat it (RUN-2, RUN-8, GIT-1). */
+
 import { createHash } from 'node:crypto';
 import type { Repository } from '../../../db/store/installation.ts';
 import type { Run } from '../../../db/store/run.ts';
@@ -10,6 +11,7 @@ import { isGlob } from '../../domain/policy/pattern.ts';
 import { POLICY_PATH, type Policy, parsePolicy } from '../../domain/policy.ts';
 import { Fault } from '../../errors.ts';
 import type { GitHub, GitReader, PullInfo, PullReading } from '../../github/port.ts';
+import { cloneUrl } from '../clone-url.ts';
 import type { Deps } from '../deps.ts';
 
 /** The policy at the base commit. */
@@ -64,7 +66,7 @@ export async function sourceOf(deps: Deps, github: GitHub, repository: Repositor
   return {
     git: deps.git,
     repository,
-    url: `${deps.settings.serverUrl}/${repository.owner}/${repository.name}.git`,
+    url: cloneUrl(deps.settings, repository),
     token: await github.readToken(repository),
   };
 }
