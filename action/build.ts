@@ -7,29 +7,11 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
+import { englishOnly, requireBanner } from './build/packages.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 // another folder by argument: CI compares what it builds there with what is committed
 const out = path.resolve(root, process.argv[2] ?? 'action/dist');
-
-// bundled CommonJS packages ask for Node's own modules by require, which ES modules do not have
-const banner =
-  "import{createRequire as createRequireOfNode}from'node:module';const require=createRequireOfNode(import.meta.url);";
-
-/**
- * Leaves zod's error messages in forty languages out: they are 370 kB of the chunk that every job
- * loads, and are kept only because a library imports the whole of zod. English is imported apart.
- */
-const englishOnly: Plugin = {
-  name: 'zod-english-only',
-  setup({ onResolve }) {
-    onResolve({ filter: /[/]locales[/]index\.c?js$/ }, ({ resolveDir }) =>
-      resolveDir.includes(`${path.sep}zod${path.sep}`)
-        ? { path: path.join(root, 'node_modules/zod/v4/locales/en.js') }
-        : undefined,
-    );
-  },
-};
 
 /** The first file finds the rest by this name, in the folder of the chunks. */
 const startBeside: Plugin = {
@@ -66,7 +48,7 @@ const result = await build({
   splitting: true,
   format: 'esm',
   metafile: true,
-  banner: { js: banner },
+  banner: { js: requireBanner },
   plugins: [englishOnly],
 });
 // the package around says `module`: the first file is not one, the chunks are

@@ -5,7 +5,9 @@
 import { randomUUID } from 'node:crypto';
 import type * as z from 'zod';
 import { Fault } from '../app/errors.ts';
+import { loginResponse } from '../app/protocol/login.ts';
 import * as wire from '../app/protocol/runner.ts';
+import { answerText } from './answer-text.ts';
 import type { Inputs } from './inputs.ts';
 import type { Log } from './log.ts';
 import { oidcToken } from './oidc.ts';
@@ -39,11 +41,22 @@ export type Client = Readonly<{
     session: string,
     request: Omit<z.input<typeof wire.sessionEndRequest>, 'token' | 'grant'>,
   ) => Promise<Answer<Json>>;
+  /** `next`: also asks for the next tickets, where the server can (protocol 1.1). */
   submit: (
     lease: LeaseRef,
     result: wire.TicketResult,
+    next: z.input<typeof wire.submitRequest>['lease_next'] | null,
   ) => Promise<Answer<z.infer<typeof wire.submitResponse>>>;
   giveBack: (lease: LeaseRef, reason: 'stopping' | 'fenced' | 'recalled') => Promise<Answer<Json>>;
+  /** Any other request of a runner's; `body` brings what proves its right. */
+  post: <T extends z.ZodType>(
+    path: string,
+    body: Json,
+    schema: T,
+    options?: CallOptions,
+  ) => Promise<Answer<z.infer<T>>>;
+  /** Says that this runner goes (protocol 1.2); nothing where it never logged in. */
+  logOut: () => Promise<void>;
 }>;
 
 /** What proves the right to a leased ticket; the token is a credential and goes in bodies only. */
@@ -54,9 +67,23 @@ const CALL_TIMEOUT_MS = 20_000;
 const LOGIN_PATIENCE_MS = 90_000;
 
 /** A client for the server of the inputs; it logs in when first needed and again once after a 401 (ACT-5). */
-export function createClient(deps: { inputs: Inputs; log: Log; signal: AbortSignal }): Client {
+export function createClient(deps: {
+  inputs: Inputs;
+  log: Log;
+  signal: AbortSignal;
+  /** What the login shows of a resident runner to a server of that minor version; absent: the job's OIDC token. */
+  credentials?: (minor: number) => Promise<Json>;
+  /** Called when a login was refused for good. */
+  onRefused?: (fault: Fault) => void;
+}): Client {
   const { inputs, log } = deps;
+  const credentials =
+    deps.credentials ??
+    // a fresh OIDC token for each exchange: its jti is spent even when the answer was lost (AUT-1)
+    (async () => ({ oidc: await oidcToken(inputs.audience), nonce: inputs.nonce }));
   let login: Promise<string> | null = null;
+  /** The server's minor version: an older one refuses fields that it does not know. */
+  let minor = 0;
 
   async function send<T extends z.ZodType>(
     method: 'GET' | 'POST',
@@ -80,8 +107,9 @@ export function createClient(deps: { inputs: Inputs; log: Log; signal: AbortSign
         redirect: 'error',
         signal: options.signal === undefined ? timeout : AbortSignal.any([timeout, options.signal]),
       });
-      text = await response.text();
+      text = await answerText(response);
     } catch (error) {
+      if (error instanceof Fault) throw error;
       throw new Fault('server_unavailable', `${method} ${path.split('?')[0]}: no answer`, {
         cause: error,
         retryable: true,
@@ -94,17 +122,14 @@ export function createClient(deps: { inputs: Inputs; log: Log; signal: AbortSign
     const from = performance.now();
     for (let wait = 500; ; wait = Math.min(wait * 2, 10_000)) {
       try {
-        // a fresh OIDC token for each exchange: its jti is spent even when the answer was lost (AUT-1)
-        const oidc = await oidcToken(inputs.audience);
         const request = {
           protocol: wire.PROTOCOL_VERSION,
-          oidc,
-          nonce: inputs.nonce,
+          ...(await credentials(minor)),
           version: VERSION,
           capacity: inputs.parallel,
-          keys: null,
+          keys: [...inputs.keys],
         };
-        const answer = await send('POST', '/api/v1/login', request, wire.loginResponse, null, {
+        const answer = await send('POST', '/api/v1/login', request, loginResponse, null, {
           signal: deps.signal,
         });
         if (answer.ok) {
@@ -112,7 +137,11 @@ export function createClient(deps: { inputs: Inputs; log: Log; signal: AbortSign
           log.line(`Logged in as runner ${answer.value.runner}`);
           return answer.value.token;
         }
-        throw new Fault('server_refused', `Login refused: ${answer.code}: ${answer.message}`);
+        const why = `Login refused: ${answer.code}: ${answer.message}`;
+        if (answer.status === 429) throw new Fault('server_unavailable', why, { retryable: true });
+        const fault = new Fault('server_refused', why);
+        deps.onRefused?.(fault);
+        throw fault;
       } catch (error) {
         const again = error instanceof Fault && error.retryable && !deps.signal.aborted;
         if (!again || performance.now() - from > LOGIN_PATIENCE_MS) throw error;
@@ -161,6 +190,12 @@ export function createClient(deps: { inputs: Inputs; log: Log; signal: AbortSign
           'server_refused',
           `The server speaks protocol ${answer.value.protocol}, this Action ${wire.PROTOCOL_VERSION}: use the Action's version that fits the server`,
         );
+      if (answer.ok) minor = Number(answer.value.protocol.split('.')[1] ?? 0) || 0;
+      if (deps.credentials !== undefined && minor < 2)
+        throw new Fault(
+          'server_refused',
+          'The server speaks a protocol before 1.2 and knows no resident runners: update it',
+        );
       if (!answer.ok && answer.status !== 401)
         throw new Fault('server_refused', `Ping refused: ${answer.code}: ${answer.message}`);
       const run = (answer.ok ? answer.value.run : null) ?? inputs.run;
@@ -168,11 +203,18 @@ export function createClient(deps: { inputs: Inputs; log: Log; signal: AbortSign
       log.line(`Protocol ${wire.PROTOCOL_VERSION}${server}${run === null ? '' : `, started for run ${run}`}`);
       await token();
     },
-    lease: (request, signal) =>
-      call('/api/v1/leases', request, wire.leaseResponse, {
-        timeoutMs: request.wait_ms + CALL_TIMEOUT_MS,
-        signal,
-      }),
+    lease: ({ max, wait_ms, verify, ...named }, signal) =>
+      call(
+        '/api/v1/leases',
+        {
+          max,
+          wait_ms,
+          ...(minor >= 1 ? named : {}),
+          ...(minor >= 3 && verify !== undefined ? { verify } : {}),
+        },
+        wire.leaseResponse,
+        { timeoutMs: wait_ms + CALL_TIMEOUT_MS, signal },
+      ),
     heartbeat: (lease) =>
       call(at(lease, 'heartbeat'), of(lease), wire.heartbeatResponse, { timeoutMs: 10_000 }),
     admit: (lease, request, signal) =>
@@ -186,9 +228,19 @@ export function createClient(deps: { inputs: Inputs; log: Log; signal: AbortSign
         { ...of(lease), ...request },
         wire.emptyResponse,
       ),
-    submit: (lease, result) => call(at(lease, 'submit'), { ...of(lease), result }, wire.submitResponse),
+    submit: (lease, result, next) =>
+      call(
+        at(lease, 'submit'),
+        { ...of(lease), result, ...(next == null || minor < 1 ? {} : { lease_next: next }) },
+        wire.submitResponse,
+      ),
     giveBack: (lease, reason) =>
       call(at(lease, 'return'), { ...of(lease), reason }, wire.emptyResponse, { timeoutMs: 3000 }),
+    post: call,
+    async logOut() {
+      if (login === null || minor < 2) return;
+      await send('POST', '/api/v1/logout', {}, wire.emptyResponse, await login, { timeoutMs: 2000 });
+    },
   };
 }
 

@@ -1,19 +1,29 @@
 /** Several reviewers' outcomes as one ticket's result: the worst verdict counts, an unavailable reviewer is never outvoted (REV-9). */
 import { fingerprint, ground, groundingText } from '../app/domain/finding.ts';
 import { LIMITS } from '../app/domain/limits.ts';
-import { redactor } from '../app/domain/redact.ts';
+import { redactedOf } from '../app/domain/redact/keyed.ts';
+import { type Redactor, redactor } from '../app/domain/redact.ts';
 import type { LeasedTicket, SubmittedFinding, TicketResult } from '../app/protocol/runner.ts';
 import type { RawFinding, ReviewOutcome, ReviewText } from './reviewers/reviewer.ts';
 
 type Combined = Pick<
   TicketResult,
-  'end' | 'detail' | 'retry_after_ms' | 'verdict' | 'partial' | 'findings' | 'unplaced' | 'answers'
+  | 'end'
+  | 'detail'
+  | 'retry_after_ms'
+  | 'verdict'
+  | 'partial'
+  | 'findings'
+  | 'unplaced'
+  | 'answers'
+  | 'clauses'
 >;
 
 const severities = ['critical', 'high', 'medium', 'low', 'info'] as const;
 const MOST_FINDINGS = 200;
 const MOST_UNPLACED = 50;
 const MOST_ANSWERS = 100;
+const MOST_CLAUSE_WORDS = 200;
 /** Longest text of what is said beside the findings. */
 const MOST_SAID = 300;
 /** The findings' share of what the server takes in one submit; the rest of a result fits in what is left. */
@@ -29,7 +39,8 @@ export function combine(
   secrets: readonly string[],
 ): Combined {
   // a secret in the file itself is known from then on, so that its middle quoted alone is masked too
-  const redact = redactor(secrets).learn(`${review.base ?? ''}\n${review.text}`).redact;
+  const known = redactor(secrets).learn(`${review.base ?? ''}\n${review.text}`);
+  const { redact } = known;
   const clean = (text: string): string => redact(text).replaceAll('\0', '\ufffd').toWellFormed();
   const file = groundingText(clean(review.text));
   const byPrint = new Map<string, SubmittedFinding>();
@@ -38,30 +49,48 @@ export function combine(
   const earlier = new Map(ticket.earlier.map((one) => [one.finding, one]));
   const isGone = (quote: string | undefined): boolean | null =>
     quote === undefined ? null : !ground(file, { quote, startLine: 1, endLine: file.lines }).grounded;
+  const clauses: NonNullable<TicketResult['clauses']> = [];
   for (const outcome of outcomes) {
-    if (outcome.kind !== 'reviewed') continue;
-    unplaced.push(...outcome.unplaced.map((said) => cut(clean(said), MOST_SAID)));
-    for (const { finding, proposal, reason } of outcome.answers) {
+    if (outcome.kind === 'given_up') continue;
+    // what was found in a part of the file is kept, though the file was not reviewed
+    const spoken =
+      outcome.kind === 'reviewed'
+        ? outcome
+        : {
+            reviewer: outcome.reviewer,
+            findings: outcome.found ?? [],
+            unplaced: [],
+            answers: [],
+            clauses: [],
+          };
+    unplaced.push(...spoken.unplaced.map((said) => cut(clean(said), MOST_SAID)));
+    for (const { finding, proposal, reason } of spoken.answers) {
       const about = earlier.get(finding);
       if (about !== undefined && answers.length < MOST_ANSWERS)
         answers.push({
           finding,
           proposal,
           reason: cut(clean(reason), MOST_SAID),
-          reviewer: outcome.reviewer,
+          reviewer: spoken.reviewer,
           gone: isGone(about.quote),
         });
     }
-    const worst = [...outcome.findings].sort((a, b) => rank(a) - rank(b)).slice(0, MOST_CONSIDERED);
-    if (worst.length < outcome.findings.length)
+    for (const { index, status } of spoken.clauses ?? [])
+      if (clauses.length < MOST_CLAUSE_WORDS) clauses.push({ index, status, reviewer: spoken.reviewer });
+    const worst = [...spoken.findings].sort((a, b) => rank(a) - rank(b)).slice(0, MOST_CONSIDERED);
+    if (worst.length < spoken.findings.length)
       unplaced.push(
-        `${outcome.findings.length - worst.length} more findings of ${outcome.reviewer} were left out`,
+        `${spoken.findings.length - worst.length} more findings of ${spoken.reviewer} were left out`,
       );
     for (const raw of worst) {
-      const one = submitted(ticket, review, raw, outcome.reviewer, clean, file);
+      const one = {
+        ...submitted(ticket, review, raw, spoken.reviewer, clean, file),
+        ...redactedIn(ticket, raw, known),
+      };
       const before = byPrint.get(one.fingerprint);
-      // two reviewers agree by fingerprint (RND-3): the worse severity stands
-      if (before === undefined || rank(one) < rank(before)) byPrint.set(one.fingerprint, one);
+      // two reviewers agree by fingerprint (RND-3): the worse severity stands, and both are named
+      if (before === undefined) byPrint.set(one.fingerprint, one);
+      else byPrint.set(one.fingerprint, agreed(rank(one) < rank(before) ? one : before, before, one));
     }
   }
   const all = [...byPrint.values()].sort((a, b) => rank(a) - rank(b) || a.start_line - b.start_line);
@@ -91,11 +120,19 @@ export function combine(
     findings: carriable,
     unplaced,
     ...(answers.length === 0 ? {} : { answers }),
+    ...(clauses.length === 0 ? {} : { clauses }),
   };
 }
 
 function rank(finding: Pick<SubmittedFinding, 'severity'>): number {
   return severities.indexOf(finding.severity);
+}
+
+/** The one that stands, with every other reviewer that said the same. */
+function agreed(kept: SubmittedFinding, ...same: readonly SubmittedFinding[]): SubmittedFinding {
+  const all = same.flatMap((one) => [one.reviewer, ...(one.seen_by ?? [])]);
+  const others = [...new Set(all)].filter((name) => name !== kept.reviewer);
+  return others.length === 0 ? kept : { ...kept, seen_by: others.slice(0, 10) };
 }
 
 /** The worst findings that one submit can carry. */
@@ -112,6 +149,17 @@ function carried(all: readonly SubmittedFinding[]): SubmittedFinding[] {
 
 function cut(text: string, max: number): string {
   return text.length <= max ? text : `${text.slice(0, max - 1).toWellFormed()}…`;
+}
+
+/** What was redacted of a finding, told by hash alone (REV-8); nothing where the server told no salt. */
+function redactedIn(
+  { redaction_salt: salt }: LeasedTicket,
+  raw: RawFinding,
+  known: Redactor,
+): Pick<SubmittedFinding, 'redacted'> {
+  if (salt === undefined) return {};
+  const redacted = redactedOf(known, salt, [raw.title, raw.quote, raw.body, raw.suggestion]);
+  return redacted.length === 0 ? {} : { redacted };
 }
 
 function submitted(

@@ -1,12 +1,14 @@
 /** The Action's inputs and environment, parsed once (ACT-4): the only reader of process.env in action/. */
 import { tmpdir } from 'node:os';
 import * as z from 'zod';
+import { LIMITS } from '../app/domain/limits.ts';
 import { Refusal } from '../app/errors.ts';
+import { KEY_NAME } from '../app/protocol/key-name.ts';
 
 const loopback = new Set(['127.0.0.1', '[::1]', 'localhost']);
 
 /** A URL that may see credentials: https, or http on the loopback interface. */
-function isSafeUrl(text: string): boolean {
+export function isSafeUrl(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : null;
   return (
     url !== null &&
@@ -20,9 +22,10 @@ const inputsSchema = z.strictObject({
   audience: z.string().max(500),
   run: z.string().max(100),
   nonce: z.string().max(100),
-  parallel: z.coerce.number().int().min(1).max(16),
-  idle_ms: z.coerce.number().int().min(0).max(600_000),
-  mode: z.literal('review', 'review (verify and fix are not supported yet)'),
+  parallel: z.coerce.number().int().min(LIMITS.actionParallel.min).max(LIMITS.actionParallel.max),
+  idle_ms: z.coerce.number().int().min(LIMITS.idleMs.min).max(LIMITS.idleMs.max),
+  mode: z.literal('review', 'review or verify (fix is not supported yet)'),
+  command: z.literal('', 'nothing in mode review; it names a command of mode verify'),
   token: z.string().max(4096),
 });
 
@@ -32,13 +35,19 @@ export const inputDefaults = {
   audience: '',
   run: '',
   nonce: '',
-  parallel: '4',
-  idle_ms: '10000',
+  parallel: String(LIMITS.actionParallel.default),
+  idle_ms: String(LIMITS.idleMs.default),
   mode: 'review',
+  command: '',
   token: '',
 } as const satisfies Record<keyof z.infer<typeof inputsSchema>, string>;
 
-/** Everything the Action knows from outside, frozen. */
+/** Whether this job asks for mode `verify`, which has inputs of its own (action/verify/inputs.ts). */
+export function asksToVerify(env: NodeJS.ProcessEnv): boolean {
+  return env['INPUT_MODE']?.trim() === 'verify';
+}
+
+/** Everything the Action knows in mode `review`, frozen. */
 export type Inputs = Readonly<{
   /** The server's URL without a slash at the end. */
   server: string;
@@ -60,11 +69,14 @@ export type Inputs = Readonly<{
   outputFile: string | null;
   /** The value of an environment variable that a reviewer's `key` names. */
   secret: (name: string) => string | null;
+  /** The names of the variables that hold such values, those of GitHub's own left out (RUN-9). */
+  keys: readonly string[];
   /** Every value in the environment that is declared or named as a secret (REV-8). */
   secrets: readonly string[];
 }>;
 
-const secretName = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$/;
+/** The runner's own, and GitHub's: none of them is a provider's key. */
+const GITHUBS = /^(?:ACTIONS|GITHUB|INPUT|RUNNER)_/;
 
 /** Parses the environment; throws Refusal `bad_request` naming the input and what it takes, never its value. */
 export function readInputs(env: NodeJS.ProcessEnv): Inputs {
@@ -101,8 +113,15 @@ export function readInputs(env: NodeJS.ProcessEnv): Inputs {
     summaryFile: env['GITHUB_STEP_SUMMARY'] || null,
     outputFile: env['GITHUB_OUTPUT'] || null,
     secret: (name: string) => env[name]?.trim() || null,
+    keys: Object.entries(env)
+      .flatMap(([name, value]) =>
+        KEY_NAME.test(name) && !GITHUBS.test(name) && name.length <= 100 && (value ?? '').trim() !== ''
+          ? [name]
+          : [],
+      )
+      .slice(0, 100),
     secrets: Object.entries(env)
-      .filter(([name, value]) => secretName.test(name) && (value ?? '') !== '')
+      .filter(([name, value]) => KEY_NAME.test(name) && (value ?? '') !== '')
       .map(([, value]) => value ?? ''),
   });
 }

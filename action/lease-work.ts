@@ -2,15 +2,21 @@
  * One lease from its grant to its end (ACT-5): heartbeats on a timer of their own, the work, then the
  * result until it is accepted or the lease has ended. A lease that is lost stops its work at once.
  */
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type * as z from 'zod';
 import { showPath } from '../app/domain/path.ts';
 import { ticketId } from '../app/domain/ticket.ts';
 import { Fault } from '../app/errors.ts';
 import type { leaseResponse, TicketResult } from '../app/protocol/runner.ts';
 import type { Client } from './client.ts';
+import { startHeart } from './heart.ts';
 import type { Inputs } from './inputs.ts';
 import type { Log } from './log.ts';
 import type { Objects } from './objects/store.ts';
+import type { Allowance } from './resident/allowance.ts';
+import type { Verifier } from './resident/verifier.ts';
 import type { Results } from './results.ts';
 import { type Reviewed, reviewTicket } from './review.ts';
 import { openSessions } from './sessions.ts';
@@ -30,17 +36,28 @@ export type WorkDeps = Readonly<{
   tally: Tally;
   results: Results;
   signal: AbortSignal;
+  /** What may be used on this machine; absent in a job of the repository's own. */
+  allowance?: Allowance;
+  /** Runs verify commands beside the tickets; absent where there is no container runtime for them (VER-1). */
+  verifier?: Verifier;
 }>;
 
 type Stop = 'stopping' | 'fenced' | 'recalled' | 'lost';
 
-/** Works a lease to its end; never throws. */
-export async function workLease(deps: WorkDeps, lease: Lease): Promise<void> {
+/** Hears of what came back with an accepted result: the leases that take this one's place. */
+export type OnNext = (next: z.infer<typeof leaseResponse>) => void;
+
+/** Works a lease to its end and asks for the next one with its result; never throws. */
+export async function workLease(deps: WorkDeps, lease: Lease, onNext: OnNext): Promise<void> {
   const { client, log, tally } = deps;
   const { ticket } = lease;
   const from = performance.now();
   const title = `${ticket.block.id} ${showPath(ticket.path)} (${ticket.level}, round ${ticket.round})`;
   log.mask(lease.token);
+  if (lease.read_token !== undefined) {
+    log.mask(lease.read_token);
+    deps.objects.allow(ticket.repository.clone_url, lease.read_token);
+  }
   log.line(`Leased ${title}`);
   const ending = new AbortController();
   const life = { stop: null as Stop | null };
@@ -52,20 +69,37 @@ export async function workLease(deps: WorkDeps, lease: Lease): Promise<void> {
   if (deps.signal.aborted) onStop();
   deps.signal.addEventListener('abort', onStop, { once: true });
   const sessions = openSessions({ client, lease, own: lease.session, log, signal: ending.signal });
-  const heart = startHeart(deps, lease, () => sessions.admitted(), end);
+  const heart = startHeart({
+    lease,
+    beat: () => client.heartbeat(lease),
+    onControl: (control) => {
+      if (control === 'stop') end('fenced');
+      // too late once something was spent: the result is worth more than the slot (TKT-3)
+      if (control === 'recall' && !sessions.admitted()) end('recalled');
+      // a pause lets running work finish; what starts is refused at admission (CTL-2)
+    },
+    onLost: (why) => {
+      log.line(`Lease lost: ${why}`);
+      end('lost');
+    },
+  });
+  const scratch = join(deps.scratch, `ticket-${ticket.id.slice(0, 16)}-${lease.grant}`);
   let outcome: string;
   let reviewed: Reviewed = { kind: 'given_up', why: 'stopping' };
   try {
     reviewed = isGenuine(lease)
-      ? await reviewTicket(deps, ticket, sessions, ending.signal)
+      ? await reviewTicket({ ...deps, scratch }, ticket, sessions, ending.signal)
       : { kind: 'result', result: badTicket(lease) };
-    if (reviewed.kind === 'result') outcome = await submit(deps, lease, reviewed.result, life, heart.leftMs);
+    if (reviewed.kind === 'result')
+      outcome = await submit(deps, lease, reviewed.result, life, heart.leftMs, onNext);
     else outcome = await giveBack(deps, lease, life.stop ?? reviewed.why);
   } catch (error) {
     outcome = `failed: ${error instanceof Error ? error.message : 'unknown'}`;
   } finally {
     heart.stop();
     deps.signal.removeEventListener('abort', onStop);
+    // after the submit: the next ticket is under way while this one's folder goes
+    await rm(scratch, { recursive: true, force: true }).catch(() => undefined);
   }
   const result = reviewed.kind === 'result' ? reviewed.result : null;
   tally.add({
@@ -110,70 +144,27 @@ function badTicket(_: Lease): TicketResult {
   };
 }
 
-type Heart = { stop: () => void; leftMs: () => number };
-
-/** Beats every `heartbeat_ms`, whatever the work does; a 409 ends the work, silence only when the lease must be over. */
-function startHeart(deps: WorkDeps, lease: Lease, admitted: () => boolean, end: (why: Stop) => void): Heart {
-  let endsAt = performance.now() + lifeOf(lease.expires_at, lease.heartbeat_ms);
-  let busy = false;
-  let stopped = false;
-  const beat = async (): Promise<void> => {
-    if (busy || stopped) return;
-    busy = true;
-    try {
-      const answer = await deps.client.heartbeat(lease);
-      if (stopped) return;
-      if (answer.ok) {
-        endsAt = performance.now() + lifeOf(answer.value.expires_at, lease.heartbeat_ms);
-        if (answer.value.control === 'stop') end('fenced');
-        // too late once something was spent: the result is worth more than the slot (TKT-3)
-        if (answer.value.control === 'recall' && !admitted()) end('recalled');
-        // a pause lets running work finish; what starts is refused at admission (CTL-2)
-      } else if (answer.status === 409 || answer.status === 403 || answer.status === 404) {
-        deps.log.line(`Lease lost: ${answer.code}`);
-        end('lost');
-      }
-    } catch {
-      if (!stopped && performance.now() > endsAt) {
-        deps.log.line('Lease lost: no heartbeat got through in its time');
-        end('lost');
-      }
-    } finally {
-      busy = false;
-    }
-  };
-  const timer = setInterval(() => void beat(), Math.min(Math.max(50, lease.heartbeat_ms), 60_000));
-  return {
-    stop() {
-      stopped = true;
-      clearInterval(timer);
-    },
-    leftMs: () => Math.max(0, endsAt - performance.now()),
-  };
-}
-
-const LONGEST_LIFE_MS = 3_600_000;
-
-/** How long a lease lives from now. Clocks differ: an expiry that makes no sense here counts as four heartbeats. */
-function lifeOf(expiresAt: string, heartbeatMs: number): number {
-  const left = Date.parse(expiresAt) - Date.now();
-  return left > 0 && left <= LONGEST_LIFE_MS ? left : Math.max(4 * heartbeatMs, 10_000);
-}
-
 async function submit(
   deps: WorkDeps,
   lease: Lease,
   result: TicketResult,
   life: { stop: Stop | null },
   leftMs: () => number,
+  onNext: OnNext,
 ): Promise<string> {
   let kept: string | null = null;
+  const request = randomUUID();
+  let again = false;
   for (let wait = 250; ; wait = Math.min(wait * 2, 5000)) {
     if (life.stop === 'lost') return `lost${kept === null ? '' : `, kept in ${kept}`}`;
     let why: string;
     try {
-      const answer = await deps.client.submit(lease, result);
+      // where there is room for a verify command both are asked for together: a stream of tickets would keep it waiting
+      const apart = deps.signal.aborted || (deps.verifier?.room() ?? 0) > 0;
+      const next = apart ? null : { max: 1, request, again };
+      const answer = await deps.client.submit(lease, result, next);
       if (answer.ok) {
+        if (answer.value.next !== undefined) onNext(answer.value.next);
         if (kept !== null) await deps.results.forget(lease);
         return answer.value.late
           ? 'late: recorded, not counted'
@@ -186,6 +177,7 @@ async function submit(
       wait = answer.retryAfterMs ?? wait;
     } catch (error) {
       if (!(error instanceof Fault && error.retryable)) throw error;
+      again = true;
       why = error.code;
     }
     if (kept === null) {

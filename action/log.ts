@@ -8,6 +8,15 @@ export type Log = Readonly<{
   error: (text: string) => void;
   /** A ticket's lines, folded under a title; written at once, so that parallel tickets do not mix. */
   group: (title: string, lines: readonly string[]) => void;
+  /** A failure that does not end the job, as an annotation. */
+  warning: (text: string) => void;
+  /** An annotation with a title; both are ours, or neutral already. */
+  notice: (title: string, text: string) => void;
+  /** Begins a group whose lines come one by one, until `close`. */
+  open: (title: string) => void;
+  close: () => void;
+  /** A line that is neutral already. */
+  raw: (line: string) => void;
   /** Hides a value in everything that is printed after it. */
   mask: (value: string) => void;
 }>;
@@ -33,6 +42,11 @@ export function createLog(write: (text: string) => void): Log {
     error: (text) => write(`::error::${commandData(printable(text))}\n`),
     group: (title, lines) =>
       write(`::group::${printable(title)}\n${lines.map((l) => `${printable(l)}\n`).join('')}::endgroup::\n`),
+    warning: (text) => write(`::warning::${commandData(printable(text))}\n`),
+    notice: (title, text) => write(`::notice title=${commandData(printable(title))}::${commandData(text)}\n`),
+    open: (title) => write(`::group::${printable(title)}\n`),
+    close: () => write('::endgroup::\n'),
+    raw: (line) => write(`${line}\n`),
     mask: (value) => {
       // a mask command broken over two lines is not obeyed and prints the secret: case 82
       for (const line of value.split(/[\r\n]+/))

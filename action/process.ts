@@ -21,6 +21,8 @@ export type Exit = Readonly<{
 }>;
 
 const KILL_AFTER_MS = 2000;
+/** After KILL, until its pipes are no longer waited for: what left the group may hold them for ever. */
+const FORSAKE_AFTER_MS = 1000;
 const STDERR_KEPT = 8000;
 /** A longer timer would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -34,6 +36,10 @@ export function runProgram(options: {
   timeoutMs: number;
   signal: AbortSignal;
   maxStdout: number;
+  /** Another user to run as, without any other group; only root can. */
+  user?: { uid: number; gid: number };
+  /** Ends a program that printed more than `maxStdout`: nothing it says counts any more. */
+  endWhenFull?: boolean;
 }): Promise<Exit> {
   const from = performance.now();
   return new Promise((resolve) => {
@@ -44,10 +50,12 @@ export function runProgram(options: {
     let notStarted: string | null = null;
     let timedOut = false;
     let killTimer: NodeJS.Timeout | null = null;
+    let forsakeTimer: NodeJS.Timeout | null = null;
     const child = spawn(file, args, {
       cwd: options.cwd,
       env: options.env,
       detached: true,
+      ...options.user,
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     const kill = (signal: NodeJS.Signals): void => {
@@ -61,7 +69,13 @@ export function runProgram(options: {
     const end = (): void => {
       if (killTimer !== null) return;
       kill('SIGTERM');
-      killTimer = setTimeout(() => kill('SIGKILL'), KILL_AFTER_MS);
+      killTimer = setTimeout(() => {
+        kill('SIGKILL');
+        forsakeTimer = setTimeout(() => {
+          child.stdout.destroy();
+          child.stderr.destroy();
+        }, FORSAKE_AFTER_MS);
+      }, KILL_AFTER_MS);
     };
     const timer = setTimeout(
       () => {
@@ -79,6 +93,7 @@ export function runProgram(options: {
     child.stdout.on('data', (chunk: Buffer) => {
       size += chunk.length;
       if (size <= options.maxStdout) out.push(chunk);
+      else if (options.endWhenFull === true) end();
     });
     child.stderr.on('data', (chunk: Buffer) => {
       err = (err + chunk.toString('utf8')).slice(-STDERR_KEPT);
@@ -95,6 +110,7 @@ export function runProgram(options: {
       finished = true;
       clearTimeout(timer);
       if (killTimer !== null) clearTimeout(killTimer);
+      if (forsakeTimer !== null) clearTimeout(forsakeTimer);
       options.signal.removeEventListener('abort', end);
       kill('SIGKILL');
       resolve({

@@ -3,8 +3,8 @@
  * is said by name, every reviewer must have spoken, and nothing leaves before it is redacted.
  */
 import { createHash } from 'node:crypto';
-import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathKey, type WirePath } from '../app/domain/path.ts';
 import { redactor } from '../app/domain/redact.ts';
 import { Fault } from '../app/errors.ts';
 import { type LeasedTicket, PROMPT_VERSION, type TicketResult } from '../app/protocol/runner.ts';
@@ -14,7 +14,9 @@ import { readContent, submoduleContent } from './objects/content.ts';
 import type { ChangedFile } from './objects/diff.ts';
 import { type Neighbour, readNeighbours } from './objects/neighbours.ts';
 import { changedAt, type Objects } from './objects/store.ts';
+import { type Allowance, allowed } from './resident/allowance.ts';
 import { reviewByCommand, takesFile } from './reviewers/command.ts';
+import { steers, textsShown } from './reviewers/prompt/steering.ts';
 import type { ReviewOutcome, ReviewText, Unavailable } from './reviewers/reviewer.ts';
 import type { SessionBook } from './sessions.ts';
 
@@ -23,7 +25,13 @@ export type Reviewed =
   | Readonly<{ kind: 'result'; result: TicketResult }>
   | Readonly<{ kind: 'given_up'; why: 'stopping' | 'fenced' | 'recalled' | 'lost' }>;
 
-type Deps = { inputs: Inputs; objects: Objects; scratch: string };
+type Deps = {
+  inputs: Inputs;
+  objects: Objects;
+  scratch: string;
+  /** What may be used on this machine; absent in a job of the repository's own. */
+  allowance?: Allowance | undefined;
+};
 type Blobs = TicketResult['blobs'];
 
 const GITLINK = '160000';
@@ -31,10 +39,11 @@ const GITLINK = '160000';
 /** Works a ticket; never throws: a step that failed is `worker_error` with its name (ADM-3). */
 export async function reviewTicket(
   deps: Deps,
-  ticket: LeasedTicket,
+  leased: LeasedTicket,
   sessions: SessionBook,
   signal: AbortSignal,
 ): Promise<Reviewed> {
+  const { ticket, refused } = allowed(deps.allowance, leased);
   const from = performance.now();
   const elapsed = () => Math.round(performance.now() - from);
   let blobs: Blobs = { base: null, head: null };
@@ -55,7 +64,6 @@ export async function reviewTicket(
       ms: elapsed(),
     },
   });
-  const dir = join(deps.scratch, `ticket-${ticket.id.slice(0, 16)}-${ticket.round}`);
   try {
     if (ticket.prompt_version !== PROMPT_VERSION)
       return unavailable(
@@ -87,17 +95,25 @@ export async function reviewTicket(
 
     const forModel = reviewers.some((spec) => spec.uses !== 'command');
     const others = [...change.files.values()].filter((file) => file !== changedAt(change, ticket.path));
+    const near = ticket.near === undefined ? others : nearOf(others, ticket.near);
     // context that cannot be read is left out: the file under review is what counts
     const neighbours =
       forModel && ticket.level !== 'L1'
-        ? await readNeighbours(deps.objects, ticket, others, signal).catch(() => [])
+        ? await readNeighbours(deps.objects, ticket, near, signal).catch(() => [])
         : [];
 
     step = 'reviewers';
     const outcomes = await Promise.all(
       reviewers.map(async (spec, i): Promise<ReviewOutcome> => {
-        const own = join(dir, String(i));
-        await mkdir(own, { recursive: true, mode: 0o700 });
+        const why = refused.get(spec.name);
+        if (why !== undefined)
+          return {
+            kind: 'unavailable',
+            reviewer: spec.name,
+            end: 'reviewer_unsafe',
+            detail: `${spec.name}: ${why}`,
+            retryAfterMs: null,
+          };
         const task = {
           ticket,
           spec,
@@ -105,7 +121,7 @@ export async function reviewTicket(
           others,
           neighbours,
           config,
-          dir: own,
+          dir: join(deps.scratch, String(i)),
           path: deps.inputs.path,
           secret: deps.inputs.secret,
           redact: redactor(deps.inputs.secrets).redact,
@@ -115,7 +131,7 @@ export async function reviewTicket(
         try {
           return spec.uses === 'command'
             ? await reviewByCommand(task)
-            : await (await import('./reviewers/ai-sdk.ts')).reviewByModel(task);
+            : await (await import('./reviewers/asking.ts')).reviewByAsking(task, deps.inputs.secrets);
         } catch (error) {
           return {
             kind: 'unavailable',
@@ -137,6 +153,9 @@ export async function reviewTicket(
       kind: 'result',
       result: {
         ...combined,
+        ...(forModel && steers(textsShown(ticket, text, others, neighbours))
+          ? { calls: ['steering_text' as const] }
+          : {}),
         blobs,
         sessions: [...sessions.records()].slice(0, 16).map((session) => ({
           ...session,
@@ -153,9 +172,13 @@ export async function reviewTicket(
     return error instanceof Fault && error.code === 'git_unavailable' && error.retryable
       ? unavailable('provider_error', `${step}: ${said}`, 30_000)
       : unavailable('worker_error', `${step}: ${said}`);
-  } finally {
-    await rm(dir, { recursive: true, force: true }).catch(() => undefined);
   }
+}
+
+/** The files of the block that the server named, as the change has them (REV-2). */
+function nearOf(others: readonly ChangedFile[], near: readonly WirePath[]): ChangedFile[] {
+  const named = new Set(near.map(pathKey));
+  return others.filter((file) => named.has(pathKey(file.path)));
 }
 
 function cleanDetail(inputs: Inputs, detail: string): string {
@@ -228,6 +251,7 @@ function briefDigest(
   const shown = [
     ticket.block.title,
     ticket.block.brief,
+    ticket.clauses ?? [],
     ticket.earlier,
     others.map((o) => [o.path, o.blob]),
     neighbours,

@@ -1,10 +1,11 @@
 /** One run of the Action: read the inputs, greet the server, log in, drain, sum up (ACT-5, ACT-6). */
+import { setMaxListeners } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Fault } from '../app/errors.ts';
 import { createClient } from './client.ts';
 import { type DrainEnd, drain } from './drain.ts';
-import { readInputs } from './inputs.ts';
+import { asksToVerify, readInputs } from './inputs.ts';
 import { createLog } from './log.ts';
 import { openObjects } from './objects/store.ts';
 import { keepResults } from './results.ts';
@@ -17,11 +18,15 @@ const EXIT_WITHIN_MS = 7000;
 export async function start(host: NodeJS.Process): Promise<number> {
   const log = createLog((text) => host.stdout.write(text));
   const stopping = new AbortController();
+  // every ticket under way listens, sixteen at most
+  setMaxListeners(0, stopping.signal);
   let stopCode: number | null = null;
   const stop = (signal: NodeJS.Signals): void => {
     if (stopCode !== null) return;
     stopCode = signal === 'SIGINT' ? 130 : 143;
-    log.line(`${signal}: ending sessions and giving tickets back`);
+    log.line(
+      `${signal}: ending ${asksToVerify(host.env) ? 'what runs' : 'sessions and giving tickets back'}`,
+    );
     stopping.abort();
     setTimeout(() => host.exit(stopCode ?? 143), EXIT_WITHIN_MS - 500).unref();
   };
@@ -30,6 +35,12 @@ export async function start(host: NodeJS.Process): Promise<number> {
 
   let scratch: string | null = null;
   try {
+    // heavy with the policy's reader, and needed by no other mode
+    if (asksToVerify(host.env)) {
+      const { verify } = await import('./verify/verify.ts');
+      const code = await verify(host.env, log, stopping.signal);
+      return stopCode ?? code;
+    }
     const inputs = readInputs(host.env);
     scratch = await mkdtemp(join(inputs.tempDir, 'countersign-'));
     const tally = createTally();

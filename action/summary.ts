@@ -70,7 +70,7 @@ function sayEnd(end: DrainEnd): string {
 }
 
 /** A table cell of foreign text: code, with nothing that could leave it. */
-function cell(text: string): string {
+export function cell(text: string): string {
   const safe = printable(text).replaceAll('|', '¦').replaceAll('`', "'").slice(0, 300);
   return `\`${safe}\``;
 }

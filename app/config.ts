@@ -44,6 +44,8 @@ export interface Config extends DataConfig {
   readonly oidcIssuer: string;
   /** The audience of runners' tokens; null: the public URL. */
   readonly oidcAudience: string | null;
+  /** The App's OAuth client, for signing people in to the pages (OPS-8); null: the pages say what is missing. */
+  readonly signIn: { readonly clientId: string; readonly clientSecret: string } | null;
 }
 
 const url = z
@@ -116,6 +118,14 @@ const SECRET: Variable<string> = {
   accepted: 'at least 32 bytes that nobody can guess, and not the word "development"',
 };
 const AUDIENCE: Variable<string> = { schema: z.string().regex(/^\S{1,200}$/), accepted: 'a word or URL' };
+const CLIENT_ID: Variable<string> = {
+  schema: z.string().regex(/^[\w.-]{1,100}$/),
+  accepted: 'the client id of the GitHub App, which is not its number',
+};
+const CLIENT_SECRET: Variable<string> = {
+  schema: z.string().regex(/^\S{20,255}$/),
+  accepted: 'a client secret of the GitHub App',
+};
 
 class Reader {
   readonly missing: string[] = [];
@@ -174,6 +184,15 @@ export function loadDataConfig(env: Environment = process.env): DataConfig {
   return Object.freeze(config);
 }
 
+/** Where GitHub's pages are, without a trailing slash: told, or near its API. Throws `config_value`. */
+export function loadServerUrl(env: Environment = process.env): string {
+  const reader = new Reader(env);
+  const apiUrl = reader.optional('GITHUB_API_URL', URLS) ?? 'https://api.github.com';
+  const serverUrl = reader.optional('GITHUB_SERVER_URL', URLS) ?? neighbours(apiUrl).serverUrl;
+  reader.settle();
+  return serverUrl;
+}
+
 /** The whole configuration, frozen. Throws `config_missing` or `config_value`, naming every variable at fault and what is accepted. */
 export function loadConfig(env: Environment = process.env): Config {
   const reader = new Reader(env);
@@ -196,6 +215,7 @@ export function loadConfig(env: Environment = process.env): Config {
     serverUrl: reader.optional('GITHUB_SERVER_URL', URLS) ?? near.serverUrl,
     oidcIssuer: reader.optional('ACTIONS_OIDC_ISSUER', URLS) ?? near.oidcIssuer,
     oidcAudience: reader.optional('OIDC_AUDIENCE', AUDIENCE),
+    signIn: readSignIn(reader),
   };
   reader.settle();
   return Object.freeze(config);
@@ -209,6 +229,14 @@ function readData(reader: Reader): DataConfig {
     logLevel: reader.optional('LOG_LEVEL', LOG_LEVEL) ?? 'info',
     inherit: (names) => reader.pick(names),
   };
+}
+
+/** Both or neither: half a client signs nobody in. */
+function readSignIn(reader: Reader): Config['signIn'] {
+  if (!reader.has('CLIENT_ID') && !reader.has('CLIENT_SECRET')) return null;
+  const clientId = reader.required('CLIENT_ID', CLIENT_ID);
+  const clientSecret = reader.required('CLIENT_SECRET', CLIENT_SECRET);
+  return clientId === null || clientSecret === null ? null : Object.freeze({ clientId, clientSecret });
 }
 
 function readPrivateKey(reader: Reader): string | null {

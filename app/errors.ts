@@ -41,7 +41,9 @@ export type RefusalCode =
   | 'too_late'
   | 'rate_limited'
   | 'nothing_to_release'
+  | 'too_many_reserved'
   | 'unknown_block'
+  | 'unknown_finding'
   | 'lookup_failed';
 
 /** Codes of what went wrong on our side or beyond it. */

@@ -1,23 +1,33 @@
 /** The composition root: everything that the server is, built in one place and taken down in reverse. Imported by main, the demo and tests. */
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Hono } from 'hono';
+import { listenTo } from '../db/listen.ts';
 import type { Config } from './config.ts';
+import { STUCK_ATTEMPTS } from './domain/check.ts';
+import { LIMITS } from './domain/limits.ts';
 import { policySchemaJson } from './domain/policy/schema.ts';
 import type { Log } from './flow/deps.ts';
 import type { WorkDeps } from './flow/order.ts';
+import { readFigures } from './flow/read-figures.ts';
 import { storeDelivery } from './flow/store-delivery.ts';
+import { QUEUE_CHANNEL, wake } from './flow/wake.ts';
 import { readEvent } from './github/events.ts';
 import { GIT_INHERITED } from './github/git/command.ts';
 import { requireGit } from './github/git/version.ts';
 import { createGitReader } from './github/git.ts';
 import { createGitHubApp } from './github/octokit.ts';
+import type { GitHubSignIn } from './github/port.ts';
+import { createSignIn } from './github/sign-in.ts';
 import { createMetrics, healthRoutes } from './http/health.ts';
+import { createJar } from './http/pages/cookie.ts';
+import { pages } from './http/pages/pages.tsx';
+import { createVisits } from './http/pages/visits.ts';
 import { runLink } from './http/run-link.ts';
 import { runnerApi } from './http/runner-api.ts';
 import { createVerifier } from './http/runner-auth.ts';
 import { listen } from './http/server.ts';
 import { webhook } from './http/webhook.ts';
+import { openFolder } from './server/folder.ts';
 import { createIds } from './server/ids.ts';
 import { createLog, silentLog } from './server/log.ts';
 import { openSigner, openStore } from './server/store.ts';
@@ -71,12 +81,15 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
   };
 
   try {
+    openFolder(config.dataDir);
     const http = await listen(config.host, config.port);
     intake.push(() => http.close(graceMs));
     const publicUrl = config.publicUrl ?? http.url;
     const store = await openStore(config, log);
     ground.push(store.close);
     const { database } = store;
+    const queue = listenTo(database, QUEUE_CHANNEL, (repository) => wake(database, repository));
+    ground.push(queue.close);
     const signer = await openSigner(config, database, originOf(config), log);
     const github = createGitHubApp({
       appId: config.appId,
@@ -86,7 +99,6 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       log: silentLog(),
       stop: stop.signal,
     });
-    mkdirSync(config.dataDir, { recursive: true });
     const environment = config.inherit(GIT_INHERITED);
     await requireGit(environment);
     const git = createGitReader({ directory: join(config.dataDir, 'git'), environment });
@@ -105,6 +117,8 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     const metrics = createMetrics({
       jobs: () => count('select count(*) as n from graphile_worker.jobs where attempts < max_attempts'),
       deliveries: () => count(`select count(*) as n from delivery where state = 'stored'`),
+      stuckChecks: () => count(`select count(*) as n from check_run where attempts >= ${STUCK_ATTEMPTS}`),
+      figures: () => readFigures(deps),
     });
     const worker =
       options.worker === false
@@ -134,8 +148,13 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
       audience: config.oidcAudience ?? publicUrl,
     });
     app.get('/policy.schema.json', (c) => c.json(policySchemaJson()));
-    app.route('/', runLink(deps));
-    app.route('/', runnerApi(deps, { verify, stopping: stopping.signal }));
+    const pageDeps = { ...deps, signIn: signInOf(config, stop.signal) };
+    const jar = createJar(publicUrl, LIMITS.visitMostMs.default, LIMITS.signInMs.default);
+    const visits = createVisits(pageDeps, jar);
+    app.route('/', pages(pageDeps, jar, visits));
+    // without sign-in nothing is shown of a run, and its links lead to the pull request
+    if (pageDeps.signIn === null) app.route('/', runLink(deps));
+    app.route('/', runnerApi(deps, { verify, stopping: stopping.signal, visitor: visits.of }));
     app.notFound((c) => c.json({ error: { code: 'not_found', message: 'there is nothing here' } }, 404));
     app.onError((error, c) => {
       log.error({ err: error, path: c.req.path }, 'http');
@@ -156,6 +175,12 @@ export async function startServer(config: Config, options: ServerOptions = {}): 
     await close();
     throw error;
   }
+}
+
+/** Signs people in where an OAuth client is configured. */
+function signInOf(config: Config, stop: AbortSignal): GitHubSignIn | null {
+  const { signIn, serverUrl, apiUrl } = config;
+  return signIn === null ? null : createSignIn({ ...signIn, serverUrl, apiUrl, stop });
 }
 
 /** The log's name on a first start (LED-1); it is kept with the keys and never derived again. */

@@ -44,7 +44,7 @@ export const bench: Bench = {
             n += 1;
             await withRun({ database, signer }, 'a4', async (unit) => {
               await unit.tx.$client.query({ ...UPDATE('run'), values: ['a4', `title ${n}`] });
-              unit.append('receipt.ended', draft as never);
+              unit.append('receipt.waiting', draft as never);
             });
             return 1;
           }),

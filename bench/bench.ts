@@ -15,6 +15,8 @@ export interface BenchResult {
   readonly reps: number;
   /** What was measured with: runtime, server, libraries. */
   readonly versions: Readonly<Record<string, string>>;
+  /** What else was counted on the way, by name. */
+  readonly figures?: Readonly<Record<string, string>>;
 }
 
 /** One row of performance.md. */

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { connect, type Database } from '../db/client.ts';
 import { startEmbedded } from '../db/embedded.ts';
 import { migrateDatabase } from '../db/migrate.ts';
@@ -38,4 +39,30 @@ export async function withBenchDatabase<T>(
     rmSync(server.folder, { recursive: true, force: true });
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** The same with `n` migrated databases on the one server, so that they can take turns. */
+export async function withBenchDatabases<T>(
+  n: number,
+  max: number,
+  fn: (benches: readonly BenchDatabase[]) => Promise<T>,
+): Promise<T> {
+  return withBenchDatabase(max, async (first) => {
+    const benches: BenchDatabase[] = [first];
+    const client = new pg.Client({ connectionString: first.url });
+    await client.connect();
+    try {
+      for (let i = 1; i < n; i++) {
+        const url = new URL(first.url);
+        url.pathname = `/bench_${i}`;
+        await client.query(`create database bench_${i}`);
+        await migrateDatabase(url.href);
+        benches.push({ url: url.href, database: await connect(url.href, { max }), version: first.version });
+      }
+      return await fn(benches);
+    } finally {
+      await client.end();
+      for (const bench of benches.slice(1)) await bench.database.close();
+    }
+  });
 }

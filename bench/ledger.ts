@@ -11,11 +11,11 @@ const sha = '4c42d56de3c2441a51038378ff4ace48615754e1608df59e5bf5e59f18a1f8ef';
 
 /** A row whose body has about 560 bytes, as in the baselines. */
 export const draft: AnyDraft = {
-  kind: 'receipt.ended',
+  kind: 'receipt.waiting',
   block: 'login',
   actor: { kind: 'runner', id: 'r-01jdx', via: 'oidc' },
   cause: { kind: 'lease', id: '01JDXR0A0A0A0A0A0A0A0A0A0A', sha256: sha },
-  data: { receipt: 'npm test', end: 'passed', exit: 0 },
+  data: { block: 'login', receipt: 'RCP-001', why: 'no_run' },
 };
 
 /** A signer with fresh keys. */
@@ -41,7 +41,7 @@ export async function openBenchRun(
     headAt: now,
     openedAt: now,
   } as const;
-  await openRun({ database, signer }, record, async (unit) => unit.append('receipt.ended', draft as never));
+  await openRun({ database, signer }, record, async (unit) => unit.append('receipt.waiting', draft as never));
   const found = await readHead(database.db, id);
   if (found?.head.hash == null) throw new Error('the run was not opened');
   return {

@@ -39,6 +39,7 @@ for (const bench of benches.filter(({ id }) => wanted.length === 0 || wanted.inc
       ok: result.ok,
       reps: result.reps,
       versions: result.versions,
+      figures: result.figures,
     };
     if (json) console.log(JSON.stringify(line));
     else {
@@ -47,6 +48,7 @@ for (const bench of benches.filter(({ id }) => wanted.length === 0 || wanted.inc
       console.log(
         `    ${result.value.toFixed(2)} ${unit}  peer ${result.peer}${ratio}  must ${must}  aim ${aim}  ${result.ok ? 'ok' : 'BELOW must'}  (${result.reps} repetitions)`,
       );
+      for (const [name, value] of Object.entries(result.figures ?? {})) console.log(`    ${name}: ${value}`);
     }
   } catch (error) {
     failed = true;

@@ -34,9 +34,16 @@ export const bench: Bench = {
           'countersign / findings',
           (one) => one.status === 'completed',
         );
-        const named = gh
-          .checkRuns(repository, pull.head.sha)
-          .filter((one) => one.name.startsWith('countersign / block ') && one.conclusion === 'success');
+        const passed = () =>
+          gh
+            .checkRuns(repository, pull.head.sha)
+            .filter((one) => one.name.startsWith('countersign / block ') && one.conclusion === 'success');
+        // the turn of blocks comes after those of the gate and the findings
+        for (let tries = 0; tries < 60 && passed().length < BLOCKS; tries++) {
+          await new Promise((done) => setTimeout(done, 500));
+          await settle();
+        }
+        const named = passed();
         if (named.length !== BLOCKS) throw new Error(`${named.length} of ${BLOCKS} blocks have a check run`);
         if (gate.conclusion !== 'success' || findings.annotations.length !== FINDINGS)
           throw new Error(

@@ -3,12 +3,15 @@
  * and a server that could lose acknowledged rows, or a pooler that breaks sessions, is refused.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Writable } from 'node:stream';
 import { DrizzleQueryError } from 'drizzle-orm';
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
 import { Fault, Refusal } from '../app/errors.ts';
+import { type Answer, fly, type Statement } from './flight.ts';
 import { refuseTransactionPooler } from './pooler.ts';
+
+/** What a transaction is opened and closed with, and what that answered. */
+export type { Answer, Statement };
 
 /** The role that the application acts as: it may add to the ledger and never change it. */
 export const APP_ROLE = 'countersign_app';
@@ -31,16 +34,15 @@ export interface Database {
    * Runs `fn` in one READ COMMITTED transaction with `synchronous_commit = on`; commits when it
    * resolves, rolls back when it rejects. Inside another one on the same call path it throws
    * `nested_unit_of_work`, since a second connection could wait for the first for ever (case 64).
-   * `last` sends closing statements before it first awaits; they travel with COMMIT, which the server
-   * turns into a rollback when one of them fails. A lost answer to COMMIT is `database_unreachable`:
-   * it may have been committed, so look before trying again. `opening` is `reads` when what `fn` sends
-   * before it first awaits only reads or locks: BEGIN then travels with it. A write must wait for
-   * BEGIN, since one that follows a refused BEGIN would commit by itself.
+   * `last` gives closing statements once `fn` resolved: they travel with COMMIT, which the server does not
+   * reach when one of them fails. A lost answer to COMMIT is `database_unreachable`: it may have been
+   * committed, so look before trying again. `first` travels with BEGIN, and is not reached when that is
+   * refused; `fn` gets its answers.
    */
   transaction<T>(
-    fn: (tx: Tx) => Promise<T>,
-    last?: (tx: Tx) => Promise<unknown>,
-    opening?: 'reads' | 'writes',
+    fn: (tx: Tx, opened: readonly Answer[]) => Promise<T>,
+    last?: () => readonly Statement[],
+    first?: readonly Statement[],
   ): Promise<T>;
   /** Ends all connections. */
   close(): Promise<void>;
@@ -52,12 +54,17 @@ export interface ConnectOptions {
   readonly max: number;
   /** Act as `countersign_app` (default true). */
   readonly appRole?: boolean;
+  /** Every transaction reads only, by the server's own word (default false). */
+  readonly readOnly?: boolean;
   /** Gets what is wrong but not fatal: `ledger_role_missing`, `connection_lost`. */
   readonly warn?: (code: string, detail: string) => void;
 }
 
-const SESSION = `set timezone = 'UTC'; set lock_timeout = '30s'; set statement_timeout = '120s'; set idle_in_transaction_session_timeout = '60s'`;
-const BEGIN = 'begin isolation level read committed; set local synchronous_commit = on';
+// synchronous_commit: by session, since the ledger's rows are in no transaction that may commit without it (LED-5)
+const SESSION = `set timezone = 'UTC'; set synchronous_commit = on; set lock_timeout = '30s'; set statement_timeout = '120s'; set idle_in_transaction_session_timeout = '60s'`;
+const READ_ONLY = 'set default_transaction_read_only = on';
+const BEGIN: Statement = { name: 'begin', text: 'begin isolation level read committed', values: [] };
+const COMMIT: Statement = { name: 'commit', text: 'commit', values: [] };
 
 const inTransaction = new AsyncLocalStorage<{ open: boolean }>();
 const transactions = new WeakMap<pg.PoolClient, Tx>();
@@ -72,7 +79,7 @@ export async function connect(url: string, options: ConnectOptions): Promise<Dat
   const wantRole = options.appRole ?? true;
   let roleMissing = false;
   const setUp = async (client: pg.ClientBase) => {
-    await client.query(SESSION);
+    await client.query(options.readOnly === true ? `${SESSION}; ${READ_ONLY}` : SESSION);
     if (!wantRole) return;
     try {
       const found = await client.query(
@@ -112,7 +119,7 @@ export async function connect(url: string, options: ConnectOptions): Promise<Dat
       db,
       throwaway,
       appRole: wantRole && !roleMissing,
-      transaction: (fn, last, opening) => transact(pool, fn, last, opening),
+      transaction: (fn, last, first) => transact(pool, fn, last, first),
       close: () => pool.end(),
     };
   } catch (error) {
@@ -164,9 +171,9 @@ async function probe(pool: pg.Pool, url: string): Promise<boolean> {
 
 async function transact<T>(
   pool: pg.Pool,
-  fn: (tx: Tx) => Promise<T>,
-  last?: (tx: Tx) => Promise<unknown>,
-  opening: 'reads' | 'writes' = 'writes',
+  fn: (tx: Tx, opened: readonly Answer[]) => Promise<T>,
+  last: () => readonly Statement[] = () => [],
+  first: readonly Statement[] = [],
 ): Promise<T> {
   if (inTransaction.getStore()?.open === true) {
     throw new Fault('nested_unit_of_work', 'a transaction was opened inside another one');
@@ -185,14 +192,10 @@ async function transact<T>(
   };
   client.on('error', onError);
   try {
-    const result = await (opening === 'reads'
-      ? beginWith(client, () => inTransaction.run(unit, () => fn(tx)))
-      : client.query(BEGIN).then(() => inTransaction.run(unit, () => fn(tx))));
+    const [, ...opened] = await fly(client, [BEGIN, ...first]);
+    const result = await inTransaction.run(unit, () => fn(tx, opened));
     unit.open = false;
-    const [closing, committing] = together(client, () => [last?.(tx), client.query('commit')]);
-    closing?.catch(() => {});
-    committing.catch(() => {});
-    await committed(closing, committing);
+    await committed(fly(client, [...last(), COMMIT]));
     return result;
   } catch (error) {
     unit.open = false;
@@ -211,57 +214,25 @@ async function transact<T>(
   }
 }
 
-/**
- * Statements that `send` gives off before it first awaits leave in one write: a system call and a
- * wake-up of the server for each cost more than the statements.
- */
-function together<T>(client: pg.PoolClient, send: () => T): T {
-  const { stream } = (client as unknown as { connection: { stream: Writable } }).connection;
-  stream.cork();
-  try {
-    return send();
-  } finally {
-    stream.uncork();
-  }
-}
-
-/**
- * BEGIN in one write with the first statements of `work`, whose answers come after its own. When it was
- * refused those stood alone and did nothing; the connection is closed before `work` can send another.
- */
-async function beginWith<T>(client: pg.PoolClient, work: () => Promise<T>): Promise<T> {
-  const [begun, working] = together(client, () => [client.query(BEGIN), work()]);
-  begun.catch(() => {
-    (client as unknown as pg.Client).end().catch(() => {});
-  });
-  working.catch(() => {});
-  await begun;
-  return working;
-}
-
 /** Drizzle's error quotes every parameter in its message; Postgres's own, its cause, quotes none. */
 function withoutParameters(error: unknown): unknown {
   return error instanceof DrizzleQueryError && error.cause instanceof Error ? error.cause : error;
 }
 
 /** Tells a rollback from a commit whose answer was lost: once COMMIT was sent, only the server's own words prove a rollback. */
-async function committed(
-  closing: Promise<unknown> | undefined,
-  committing: Promise<pg.QueryResult>,
-): Promise<void> {
-  let ended: pg.QueryResult;
+async function committed(committing: Promise<readonly Answer[]>): Promise<void> {
+  let ended: Answer | undefined;
   try {
-    await closing;
-    ended = await committing;
+    ended = (await committing).at(-1);
   } catch (cause) {
-    if (isAnswer(withoutParameters(cause))) throw cause;
+    if (isAnswer(cause)) throw cause;
     throw new Fault('database_unreachable', 'the answer to COMMIT was lost: it may have been committed', {
       cause,
       retryable: true,
     });
   }
   // a transaction that a swallowed error aborted answers COMMIT with ROLLBACK
-  if (ended.command !== 'COMMIT') {
+  if (ended?.command !== 'COMMIT') {
     throw new Fault('bug', 'a failed statement was swallowed: the transaction was rolled back');
   }
 }

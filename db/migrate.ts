@@ -71,12 +71,46 @@ export async function migrateDatabase(url: string): Promise<Migrated> {
   }
 }
 
-/** A migration that an older app cannot live with writes its tag to `schema_break`; a tag that we do not know is newer than us. */
-async function refuseNewerSchema(client: pg.PoolClient): Promise<void> {
+/**
+ * Refuses a database that is not at this version's schema, and changes nothing. Throws `database_refused`
+ * for an older one, `schema_newer`, `database_unreachable`.
+ */
+export async function requireSchema(url: string): Promise<void> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'countersign',
+    connectionTimeoutMillis: 15_000,
+  });
+  client.on('error', () => {});
+  try {
+    await client.connect().catch((cause: Error) => {
+      throw new Fault('database_unreachable', `Postgres does not answer: ${cause.message}`, {
+        cause,
+        retryable: true,
+      });
+    });
+    await refuseNewerSchema(client);
+    const [applied, own] = [await appliedCount(client), ownTags().length];
+    if (applied < own)
+      throw new Fault(
+        'database_refused',
+        `the database lacks ${own - applied} of ${own} migrations: start this version once, or run countersign migrate`,
+      );
+  } finally {
+    await client.end();
+  }
+}
+
+function ownTags(): string[] {
   const journal = JSON.parse(readFileSync(join(migrationsFolder(), 'meta', '_journal.json'), 'utf8')) as {
     entries: { tag: string }[];
   };
-  const known = new Set(journal.entries.map((entry) => entry.tag));
+  return journal.entries.map((entry) => entry.tag);
+}
+
+/** A migration that an older app cannot live with writes its tag to `schema_break`; a tag that we do not know is newer than us. */
+async function refuseNewerSchema(client: pg.ClientBase): Promise<void> {
+  const known = new Set(ownTags());
   const exists = await client.query<{ found: boolean }>(
     `select to_regclass('public.schema_break') is not null as found`,
   );
@@ -91,7 +125,7 @@ async function refuseNewerSchema(client: pg.PoolClient): Promise<void> {
   }
 }
 
-async function appliedCount(client: pg.PoolClient): Promise<number> {
+async function appliedCount(client: pg.ClientBase): Promise<number> {
   const exists = await client.query<{ found: boolean }>(
     `select to_regclass('drizzle.__drizzle_migrations') is not null as found`,
   );

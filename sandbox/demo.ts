@@ -54,6 +54,8 @@ rmSync(resultFile, { force: true });
 const progress = createProgress(process.stdout);
 const started = performance.now();
 let stage: Stage | undefined;
+let starting: Promise<Stage> | undefined;
+let reachedRun = '';
 
 async function show(
   on: Stage,
@@ -65,9 +67,8 @@ async function show(
 }
 
 async function work(): Promise<boolean> {
-  const on = await progress.step('start', 'Start Postgres, a local GitHub and the server', () =>
-    setStage(folder),
-  );
+  starting = progress.step('start', 'Start Postgres, a local GitHub and the server', () => setStage(folder));
+  const on = await starting;
   stage = on;
   progress.note(`server ${on.server.url}   GitHub ${on.gh.url}`);
   const opened =
@@ -96,6 +97,7 @@ async function work(): Promise<boolean> {
   progress.note(
     `${outcome.rows} rows, ${outcome.tickets} tickets, ${outcome.findings} findings; ledger ${outcome.ledger.verified ? 'verified' : 'NOT verified'}`,
   );
+  reachedRun = outcome.run;
   writeFileSync(resultFile, `${JSON.stringify({ ...outcome, durations: progress.durations }, null, 2)}\n`);
   const reached = ['success', 'failure', 'action_required'].includes(outcome.gate.conclusion);
   const good = copy === null ? outcome.gate.conclusion === 'success' : reached;
@@ -105,19 +107,42 @@ async function work(): Promise<boolean> {
   return good && outcome.ledger.verified && on.gh.violations.length === 0;
 }
 
+/** Resolves at the first signal; a second one is a person who does not want to wait. */
+const stopped = new Promise<'stopped'>((done) => {
+  let signals = 0;
+  const stop = () => {
+    signals += 1;
+    if (signals > 1) process.exit(1);
+    done('stopped');
+  };
+  process.on('SIGINT', stop);
+  process.on('SIGTERM', stop);
+});
+
 let code = 1;
 try {
-  code = (await work()) ? 0 : 1;
+  const working = work();
+  const came = await Promise.race([working, stopped]);
+  code = came === true ? 0 : 1;
+  if (came === 'stopped') {
+    console.log('\nStopped: ending what runs.');
+    working.catch(() => {}); // it fails at what is closed under it
+    // what is being started can only be ended once it is there
+    stage = await starting?.catch(() => undefined);
+  }
   if (stage !== undefined && stage.gh.violations.length > 0)
     console.error(`the local GitHub objects:\n${stage.gh.violations.join('\n')}`);
-  if (serve && stage !== undefined) {
-    console.log(`Serving; stop with Ctrl-C. There is no page to browse; look at:`);
+  if (came !== 'stopped' && serve && stage !== undefined) {
+    const { gh, owner, server } = stage;
+    // the local GitHub knows who sits at the browser and asks nothing: pages sign in by themselves
+    gh.oauth.browser = owner;
+    console.log(`Serving; stop with Ctrl-C. Pages, which sign in by themselves as ${owner.login}:`);
+    for (const path of [`/runs/${reachedRun}`, '/', '/queue'])
+      console.log(`  ${server.url}/signin?next=${encodeURIComponent(path)}`);
+    console.log('For programs:');
     for (const path of ['/readyz', '/metrics', '/policy.schema.json', '/api/v1/openapi.json'])
-      console.log(`  ${stage.server.url}${path}`);
-    await new Promise<void>((done) => {
-      process.once('SIGINT', () => done());
-      process.once('SIGTERM', () => done());
-    });
+      console.log(`  ${server.url}${path}`);
+    await stopped;
   }
 } catch (error) {
   console.error(error instanceof Error ? (error.stack ?? error.message) : error);

@@ -13,10 +13,13 @@
  *   const pull = await repo.openPull({ head: 'topic', user: alice });
  *   await pull.push({ files: { 'b.ts': '…' } });                  // synchronize; forcePush, edit, close, merge, comment
  *   await gh.idle();                                             // deliveries answered, propagation and jobs ended
+ *   await pull.review(bob, { event: 'REQUEST_CHANGES', body: 'No' }); await pull.dismissReview(review, bob);
  *   gh.checkRuns(repo, pull.head.sha); gh.mergeable(pull, 'countersign', app);
  *   gh.faults.add({ on: 'checks/create', times: 1, when: 'after', status: 502 });
  *   gh.webhooks.drop(({ event }) => event === 'push'); .double() .delay(ms) .hold().release('reversed')
+ *   const queue = repo.useQueue({ method: 'SQUASH' }); await queue.enqueue(pull, alice);  // merge_group events by themselves
  *   repo.secrets['KEY'] = '…'; gh.actions.runs; gh.actions.disturb({ kind: 'never' }); gh.actions.lose(run); .cancel(run)
+ *   gh.oauth.browser = alice;                                   // who signs in to pages; app.callbackUrls, app.clientSecret
  *   await gh.oidc.mint({ aud, run_id }, { alg, key });           // any token, also one to refuse
  *   gh.violations                                                // tests assert that it is empty
  *   await gh.close();
@@ -40,20 +43,16 @@ import {
   install,
   registerApp,
 } from './installations.ts';
-import type { App, CheckRun, Installation, IssueComment, User } from './model.ts';
+import type { App, CheckRun, Installation, IssueComment, Review, User } from './model.ts';
+import { OAuth } from './oauth.ts';
 import { OidcIssuer } from './oidc.ts';
 import type { OperationId } from './operations.ts';
 import type { Pull } from './pull.ts';
 import { Repository, type RepositoryOptions } from './repository.ts';
-import { actionsHandlers } from './rest/actions.ts';
-import { appHandlers } from './rest/apps.ts';
 import { announceCheck } from './rest/check-events.ts';
 import { governingRun, markStale, rerequestCheck } from './rest/check-runs.ts';
-import { checkHandlers } from './rest/checks.ts';
 import { deleteComment, editComment } from './rest/comments.ts';
-import { issueHandlers } from './rest/issues.ts';
-import { pullHandlers } from './rest/pulls.ts';
-import { repoHandlers } from './rest/repos.ts';
+import { restHandlers } from './rest/handlers.ts';
 import { Webhooks } from './webhooks.ts';
 import { type IdKind, World } from './world.ts';
 
@@ -69,6 +68,7 @@ export class SandboxGitHub {
   /** Every REST and git request with its status and time; benches count them. */
   readonly requests: RequestRecord[] = [];
   readonly oidc: OidcIssuer;
+  readonly oauth: OAuth;
   readonly actions: Actions;
   #server: Server | null = null;
   #keep: () => void = () => {};
@@ -77,6 +77,7 @@ export class SandboxGitHub {
     this.world = world;
     this.webhooks = new Webhooks(world);
     this.oidc = new OidcIssuer(world);
+    this.oauth = new OAuth(world);
     this.actions = new Actions(world, this.oidc);
     world.emit = (emission) => this.webhooks.emit(emission);
   }
@@ -99,15 +100,9 @@ export class SandboxGitHub {
   /** Starts serving; `startGitHub` does it. */
   async listen(): Promise<void> {
     const { world, faults, limits, requests } = this;
-    const handlers = {
-      ...appHandlers(this.webhooks, limits),
-      ...repoHandlers,
-      ...pullHandlers,
-      ...issueHandlers,
-      ...checkHandlers,
-      ...actionsHandlers(this.actions),
-    };
-    const other = (request: IncomingMessage, url: URL) => this.oidc.serve(request, url);
+    const handlers = restHandlers(this.webhooks, limits, this.actions);
+    const other = async (request: IncomingMessage, url: URL) =>
+      (await this.oauth.serve(request, url)) ?? this.oidc.serve(request, url);
     const { server, url } = await startServer({ world, handlers, faults, limits, requests, other });
     this.#server = server;
     this.#keep = cleanOnExit(world);
@@ -210,6 +205,12 @@ export class SandboxGitHub {
     return this.world.comments.filter((c) => c.repositoryId === id && c.number === pull.number && !c.deleted);
   }
 
+  /** Reviews of a pull request in order. */
+  reviews(pull: Pull): Review[] {
+    const { id } = pull.repository;
+    return this.world.reviews.filter((one) => one.repositoryId === id && one.number === pull.number);
+  }
+
   /** Someone edits a comment. */
   editComment(pull: Pull, comment: IssueComment, body: string, by: User = comment.author): Promise<void> {
     return editComment(pull, comment, body, by);
@@ -234,7 +235,7 @@ export class SandboxGitHub {
   }
 
   /** How often an operation was called, or all that create content. */
-  count(operation: OperationId | 'git' | 'content'): number {
+  count(operation: OperationId | 'git' | 'graphql' | 'content'): number {
     return this.requests.filter((one) =>
       operation === 'content' ? one.content : one.operation === operation,
     ).length;
@@ -249,10 +250,12 @@ export class SandboxGitHub {
   advance(milliseconds: number): void {
     this.world.advance(milliseconds);
     markStale(this.world);
+    for (const { queues } of this.world.repositories)
+      for (const queue of queues.values()) this.world.background('merge queue', () => queue.settle());
   }
 
-  /** Resolves when no delivery, propagation or job is under way; fails after `timeout` milliseconds (30,000). */
-  async idle(timeout = 30_000): Promise<void> {
+  /** Resolves when no delivery, propagation or job is under way; fails after `timeout` milliseconds (120,000). */
+  async idle(timeout = 120_000): Promise<void> {
     const end = Date.now() + timeout;
     while (this.world.pending.size > 0) {
       if (Date.now() > end) throw new Error(`${this.world.pending.size} things are still under way`);
@@ -281,8 +284,9 @@ export class SandboxGitHub {
 export async function startGitHub(options: GitHubOptions = {}): Promise<SandboxGitHub> {
   const root = await mkdtemp(join(tmpdir(), 'sandbox-github-'));
   const world = new World(root, options.firstIds ?? {});
-  // What every GitHub has: the account of deleted people, and the app that workflows act for.
+  // What every GitHub has: deleted people's account, the committer of its own pages, the app that workflows act for.
   world.addUser('ghost', 'User', 10137);
+  world.addUser('web-flow', 'User', 19864447, 'noreply@github.com');
   registerApp(world, ACTIONS_APP);
   const github = new SandboxGitHub(world);
   await github.listen();

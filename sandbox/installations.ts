@@ -1,4 +1,5 @@
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
+import { keyPair } from './keys.ts';
 import type { App, Installation, Permissions, User } from './model.ts';
 import { installationJson } from './render/accounts.ts';
 import { repositoryStub } from './render/repositories.ts';
@@ -11,6 +12,7 @@ export const DEFAULT_PERMISSIONS: Permissions = {
   checks: 'write',
   contents: 'read',
   issues: 'write',
+  merge_queues: 'read',
   metadata: 'read',
   pull_requests: 'write',
 };
@@ -18,7 +20,9 @@ export const DEFAULT_PERMISSIONS: Permissions = {
 /** What it subscribes to; check_run, check_suite and installation events come by themselves. */
 export const DEFAULT_EVENTS: readonly string[] = [
   'issue_comment',
+  'merge_group',
   'pull_request',
+  'pull_request_review',
   'push',
   'repository',
   'workflow_job',
@@ -37,15 +41,18 @@ export interface AppOptions {
   readonly events?: readonly string[];
 }
 
-/** Registers an app with its bot account, a fresh key and a webhook secret. */
+/** Registers an app with its bot account, a key that no other app here has, and a webhook secret. */
 export function registerApp(world: World, options: AppOptions): App {
-  const { privateKey, publicKey } = options.key === false ? { privateKey: '', publicKey: '' } : newKeys();
+  const { privateKey, publicKey } =
+    options.key === false ? { privateKey: '', publicKey: '' } : newKeys(world.apps.length);
   const slug = options.slug ?? 'countersign';
   const app: App = {
     id: options.id ?? world.id('app'),
     slug,
     name: slug,
     clientId: `Iv23li${randomBytes(7).toString('hex')}`,
+    clientSecret: randomBytes(20).toString('hex'),
+    callbackUrls: [],
     owner: options.owner ?? world.userByLogin('app-owner') ?? world.addUser('app-owner', 'User'),
     bot: world.addUser(`${slug}[bot]`, 'Bot', options.botId),
     privateKey,
@@ -61,12 +68,12 @@ export function registerApp(world: World, options: AppOptions): App {
   return app;
 }
 
-function newKeys(): { privateKey: string; publicKey: string } {
-  return generateKeyPairSync('rsa', {
-    modulusLength: 2048,
-    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-  });
+function newKeys(nth: number): { privateKey: string; publicKey: string } {
+  const { privateKey, publicKey } = keyPair(`app ${nth}`);
+  return {
+    privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+  };
 }
 
 /** Installs an app on repositories of an account, or with none on all of them; sends `installation.created`. */

@@ -24,6 +24,9 @@ export interface App {
   readonly slug: string;
   readonly name: string;
   readonly clientId: string;
+  readonly clientSecret: string;
+  /** Where its OAuth web flow may return to; the first is the default. */
+  readonly callbackUrls: string[];
   readonly owner: User;
   readonly bot: User;
   readonly privateKey: string;
@@ -51,10 +54,13 @@ export interface Installation {
   updatedAt: string;
 }
 
-/** What a bearer of a token may do; job tokens are what workflows know as GITHUB_TOKEN. */
+/**
+ * What a bearer of a token may do; job tokens are what workflows know as GITHUB_TOKEN, `user-to-server` is what a
+ * GitHub App's OAuth flow ends in.
+ */
 export interface Token {
   readonly token: string;
-  readonly kind: 'installation' | 'job' | 'user';
+  readonly kind: 'installation' | 'job' | 'user' | 'user-to-server';
   readonly installation: Installation | null;
   readonly user: User;
   readonly permissions: Permissions;
@@ -131,6 +137,38 @@ export interface IssueComment {
   updatedAt: string;
   deleted: boolean;
   readonly reactions: Reaction[];
+}
+
+/** A review of a pull request; `commit` is the head it was given for. PENDING ones only their author sees. */
+export interface Review {
+  readonly id: number;
+  readonly repositoryId: number;
+  readonly number: number;
+  readonly author: User;
+  body: string;
+  state: 'PENDING' | 'APPROVED' | 'CHANGES_REQUESTED' | 'COMMENTED' | 'DISMISSED';
+  readonly commit: string;
+  submittedAt: string | null;
+  updatedAt: string;
+}
+
+/** A comment of a review on lines of the diff; `startLine` null for one line. */
+export interface ReviewComment {
+  readonly id: number;
+  readonly repositoryId: number;
+  readonly number: number;
+  readonly reviewId: number;
+  readonly author: User;
+  readonly body: string;
+  readonly path: string;
+  readonly commit: string;
+  readonly line: number;
+  readonly side: 'LEFT' | 'RIGHT';
+  readonly startLine: number | null;
+  readonly startSide: 'LEFT' | 'RIGHT' | null;
+  readonly position: number;
+  readonly diffHunk: string;
+  readonly createdAt: string;
 }
 
 /** A reaction to a comment. */

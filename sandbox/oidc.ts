@@ -1,9 +1,10 @@
-import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
+import { type KeyObject, randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { exportJWK, type JWK, SignJWT } from 'jose';
 import type { Job, WorkflowRun } from './actions/run.ts';
 import type { Answer } from './http/call.ts';
 import { Refused } from './http/call.ts';
+import { keyPair } from './keys.ts';
 import type { User } from './model.ts';
 import type { Repository } from './repository.ts';
 import type { World } from './world.ts';
@@ -61,7 +62,7 @@ export class OidcIssuer {
 
   constructor(world: World) {
     this.world = world;
-    const pair = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const pair = keyPair('issuer');
     this.privateKey = pair.privateKey;
     this.#publicKey = pair.publicKey;
   }

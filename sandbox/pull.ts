@@ -1,8 +1,9 @@
 import { type FileChanges, GitFailed } from './git/repository.ts';
-import type { IssueComment, Json, User } from './model.ts';
+import type { IssueComment, Json, Review, User } from './model.ts';
 import { pullJson } from './render/pulls.ts';
 import type { CommitOptions, Repository } from './repository.ts';
 import { addComment } from './rest/comments.ts';
+import { createReview, dismissReview, editReview, type ReviewInput } from './rest/review-acts.ts';
 
 interface PullInit {
   readonly user: User;
@@ -32,6 +33,8 @@ export class Pull {
   reachedHead: string | null = null;
   /** Base and head for which a background job has computed `mergeable`; it is null before (facts/github.md §5). */
   mergeableFor: string | null = null;
+  /** The event whose workflows wait for the head to be readable here. */
+  #unstarted: { readonly action: string; readonly sender: User; readonly more: Json } | null = null;
   /** The commit of refs/pull/N/merge, and the base and head that it merges. */
   testMerge: { key: string; id: string } | null = null;
   readonly createdAt: string;
@@ -72,6 +75,21 @@ export class Pull {
   /** Comments in the conversation and sends `issue_comment.created`. */
   async comment(user: User, body: string): Promise<IssueComment> {
     return addComment(this, user, body, null);
+  }
+
+  /** Reviews a head (default: approves the present one) and sends `pull_request_review.submitted`. */
+  async review(user: User, input: ReviewInput = {}): Promise<Review> {
+    return createReview(this, user, { event: 'APPROVE', ...input });
+  }
+
+  /** Dismisses a review and sends `dismissed`. */
+  async dismissReview(review: Review, by: User): Promise<void> {
+    await dismissReview(this, review, by);
+  }
+
+  /** Changes a review's text and sends `edited`. */
+  async editReview(review: Review, body: string, by: User = review.author): Promise<void> {
+    await editReview(this, review, body, by);
   }
 
   /** Edits title, body or base and sends `pull_request.edited` with the changes. */
@@ -191,6 +209,7 @@ export class Pull {
       throw error;
     }
     this.reachedHead = sha;
+    await this.#startWorkflows();
   }
 
   /** Sends a `pull_request` event. */
@@ -203,6 +222,17 @@ export class Pull {
       sender,
       payload: async () => ({ number: this.number, ...more, pull_request: await pullJson(this) }),
     });
+    if (this.state !== 'open') return;
+    this.#unstarted = { action, sender, more };
+    await this.#startWorkflows();
+  }
+
+  // From a fork the head comes later, and so do its workflows.
+  async #startWorkflows(): Promise<void> {
+    const waiting = this.#unstarted;
+    if (waiting === null || this.reachedHead !== this.head.sha) return;
+    this.#unstarted = null;
+    await this.repository.world.pullChanged(this, waiting.action, waiting.sender, waiting.more);
   }
 
   #source(): Repository {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type FileChanges, GitRepository, type Signature } from './git/repository.ts';
 import { changeRepositories } from './installations.ts';
+import { MergeQueue, type QueueRule } from './merge-queue.ts';
 import type { App, Role, User } from './model.ts';
 import { Pull } from './pull.ts';
 import { userJson } from './render/accounts.ts';
@@ -32,6 +33,8 @@ export interface CommitOptions {
   readonly renames?: Readonly<Record<string, string>>;
   /** A user of this GitHub, or any name and address; default: the repository's owner. */
   readonly author?: User | Signature;
+  /** Who made the commit of it; default: the author. GitHub's own pages commit as `web-flow`. */
+  readonly committer?: User | Signature;
   /** Who pushed it; default: the author if a user, else the owner. */
   readonly pusher?: User;
   /** Parents instead of the branch's tip: a force push when the tip is not among them. [] starts a new history. */
@@ -72,6 +75,8 @@ export class Repository {
   readonly collaborators = new Map<number, Role>();
   readonly pulls: Pull[] = [];
   readonly requiredChecks: RequiredCheck[] = [];
+  /** Merge queues by branch. */
+  readonly queues = new Map<string, MergeQueue>();
   /** Actions secrets and variables of this repository: what `${{ secrets.X }}` and `${{ vars.X }}` give. */
   readonly secrets: Record<string, string> = {};
   readonly variables: Record<string, string> = {};
@@ -119,8 +124,13 @@ export class Repository {
 
   /** What a person may do here; the owner is admin, the public reads. */
   roleOf(user: User): Role {
-    if (user === this.owner) return 'admin';
-    return this.collaborators.get(user.id) ?? (this.private ? 'none' : 'read');
+    const given = this.collaborates(user);
+    return given === 'none' && !this.private ? 'read' : given;
+  }
+
+  /** What a person was given, beyond what everybody may do in a public repository. */
+  collaborates(user: User): Role {
+    return user === this.owner ? 'admin' : (this.collaborators.get(user.id) ?? 'none');
   }
 
   /** Gives a person a role, as in the settings page. */
@@ -152,6 +162,7 @@ export class Repository {
         parents: options.parents ?? (from === null ? [] : [from]),
         message: trailers.length === 0 ? message : `${message}\n\n${trailers.join('\n')}\n`,
         author: actorCommitter(author),
+        ...(options.committer === undefined ? {} : { committer: actorCommitter(options.committer) }),
         date: options.date ?? this.world.now(),
         files: options.files ?? {},
         renames: options.renames ?? {},
@@ -269,6 +280,13 @@ export class Repository {
   requireCheck(context: string, app: App | null, branch = this.defaultBranch): void {
     const rulesetId = this.world.id('ruleset');
     this.requiredChecks.push({ rulesetId, branch, context, integrationId: app?.id ?? null });
+  }
+
+  /** Merges into a branch go through a queue from now on (facts/github.md §4). */
+  useQueue(rule: Partial<QueueRule> = {}, branch = this.defaultBranch): MergeQueue {
+    const queue = new MergeQueue(this, branch, rule);
+    this.queues.set(branch, queue);
+    return queue;
   }
 
   // Commits made at the same time follow each other, as pushes would after a rebase.

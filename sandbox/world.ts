@@ -8,9 +8,12 @@ import type {
   Installation,
   IssueComment,
   Json,
+  Review,
+  ReviewComment,
   Token,
   User,
 } from './model.ts';
+import type { Pull } from './pull.ts';
 import type { Repository } from './repository.ts';
 
 /**
@@ -24,6 +27,8 @@ export const FIRST_IDS = {
   repository: 2_500_000_001,
   pull: 2_600_000_001,
   comment: 4_900_000_001,
+  review: 4_600_000_001,
+  reviewComment: 4_700_000_001,
   reaction: 2_700_000_001,
   suite: 52_000_000_001,
   checkRun: 61_000_000_001,
@@ -64,6 +69,8 @@ export class World {
   readonly suites: CheckSuite[] = [];
   readonly checkRuns: CheckRun[] = [];
   readonly comments: IssueComment[] = [];
+  readonly reviews: Review[] = [];
+  readonly reviewComments: ReviewComment[] = [];
   readonly deliveries: Delivery[] = [];
   readonly workflowRuns: WorkflowRun[] = [];
   /** Bugs of the sandbox, and requests that GitHub would accept while ignoring part of them. Tests want it empty. */
@@ -72,6 +79,8 @@ export class World {
   /** Work that `idle()` waits for: deliveries under way, propagation, jobs. */
   readonly pending = new Set<Promise<unknown>>();
   emit: (emission: Emission) => Promise<void> = async () => {};
+  /** Starts the workflows of a pull request whose head is readable in its base repository. */
+  pullChanged: (pull: Pull, action: string, sender: User, more: Json) => Promise<void> = async () => {};
   #next: Record<IdKind, number>;
   #offset = 0;
 
@@ -146,12 +155,12 @@ export class World {
   }
 
   /** Adds an account. */
-  addUser(login: string, type: User['type'], id?: number): User {
+  addUser(login: string, type: User['type'], id?: number, email?: string): User {
     const user: User = {
       id: id ?? this.id('user'),
       login,
       name: login,
-      email: `${login.replace(/[^A-Za-z0-9-]/g, '-')}@users.noreply.example.test`,
+      email: email ?? `${login.replace(/[^A-Za-z0-9-]/g, '-')}@users.noreply.example.test`,
       type,
       token: `ghp_${randomBytes(27).toString('base64url').replace(/[-_]/g, 'A')}`,
       createdAt: this.stamp(),

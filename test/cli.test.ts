@@ -11,6 +11,7 @@ import { upsertInstallation } from '../db/store/installation.ts';
 import { findRun } from '../db/store/run.ts';
 import { asOwner, type TestDatabase, testDatabase } from './helpers/database.ts';
 import { openTestRun, smallRow } from './helpers/ledger.ts';
+import { programFile } from './helpers/process.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'cs-cli-'));
@@ -31,6 +32,11 @@ interface Ended {
 }
 
 function countersign(...args: string[]): Promise<Ended> {
+  return given('', ...args);
+}
+
+/** The same with text on its standard input. */
+function given(input: string, ...args: string[]): Promise<Ended> {
   const env = {
     PATH: process.env['PATH'],
     HOME: folder,
@@ -39,12 +45,13 @@ function countersign(...args: string[]): Promise<Ended> {
     COUNTERSIGN_KEYS: file,
   };
   return new Promise((done) => {
-    execFile(
+    const child = execFile(
       process.execPath,
-      ['--import', 'tsx', join(root, 'app/cli.ts'), ...args],
+      [programFile('cli'), ...args],
       { cwd: root, env },
       (error, out, err) => done({ code: typeof error?.code === 'number' ? error.code : 0, out, err }),
     );
+    child.stdin?.end(input);
   });
 }
 
@@ -92,7 +99,7 @@ describe('countersign keys', () => {
     });
     const listed = await countersign('keys', 'list');
     expect(listed.out.trim().split('\n')).toEqual([old.kid, `${signer.kid} (signs now)`, signer.vkey]);
-  }, 60_000);
+  });
 });
 
 it('attack 33, 35: verify-run is 0 with a head from outside, 2 without one or without a key, 1 tampered, 3 for a wrong call', async () => {
@@ -128,16 +135,29 @@ it('attack 33, 35: verify-run is 0 with a head from outside, 2 without one or wi
   expect(tampered.code).toBe(1);
   expect(tampered.out).toMatch(/^tampered: row 2: edited/);
   expect((await countersign('verify-run')).code).toBe(3);
-}, 60_000);
-
-it('POL-3: config check says whether a policy is valid, and where it is not', async () => {
-  const policy = join(folder, 'policy.yml');
-  writeFileSync(policy, 'version: 1\nreviewes: {}\n');
-  const wrong = await countersign('config', 'check', policy);
-  expect(wrong.code).toBe(1);
-  expect(wrong.out).toContain(`${policy}:2: `);
-  expect(wrong.out).toContain('reviewers');
 });
+
+it('POL-3: config check reads standard input, says where a policy is not valid, and ends with 1', async () => {
+  const wrong = await given('version: 1\nreviewes: {}\n', 'config', 'check', '-');
+  expect(wrong).toMatchObject({ code: 1, err: '' });
+  expect(wrong.out).toMatch(
+    /^standard input:2: reviewes: unknown key "reviewes"; did you mean reviewers\?; accepted: /,
+  );
+});
+
+it('OPS-9: help goes to standard output and ends with 0, a command that is none to standard error with 3', async () => {
+  const [help, one, none] = await Promise.all([
+    countersign('--help'),
+    countersign('simulate', '--help'),
+    countersign('simulat'),
+  ]);
+  expect(help).toMatchObject({ code: 0, err: '' });
+  expect(help.out).toContain('countersign simulate OWNER/REPO#N [--policy FILE] [--json]');
+  expect(one).toMatchObject({ code: 0, err: '' });
+  expect(one.out).toMatch(/^usage: countersign simulate [\s\S]* 3 {2}something would change/);
+  expect(none).toMatchObject({ code: 3, out: '' });
+  expect(none.err).toMatch(/^there is no command simulat\nusage:/);
+}, 30_000);
 
 it('ACT-3: workflow takes only a server that runners can reach by its URL', async () => {
   expect(await countersign('workflow', '--server', 'nonsense')).toMatchObject({ code: 3, out: '' });

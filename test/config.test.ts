@@ -44,6 +44,7 @@ describe('loadConfig', () => {
       serverUrl: 'https://github.com',
       oidcIssuer: 'https://token.actions.githubusercontent.com',
       oidcAudience: null,
+      signIn: null,
     });
     expect(Object.isFrozen(config)).toBe(true);
   });
@@ -117,6 +118,20 @@ describe('loadConfig', () => {
       serverUrl: 'https://acme.ghe.com',
       oidcIssuer: 'https://token.actions.acme.ghe.com',
     });
+  });
+
+  it('OPS-8: takes an OAuth client whole or not at all, and never tells its secret', () => {
+    const client = { CLIENT_ID: 'Iv23liAbc', CLIENT_SECRET: 'c0ffee'.repeat(6) };
+    expect(loadConfig({ ...good, ...client }).signIn).toEqual({
+      clientId: client.CLIENT_ID,
+      clientSecret: client.CLIENT_SECRET,
+    });
+    expect(loadConfig({ ...good, CLIENT_ID: '', CLIENT_SECRET: '' }).signIn).toBeNull();
+    const half = fault({ ...good, CLIENT_SECRET: client.CLIENT_SECRET });
+    expect(half).toMatchObject({ code: 'config_missing', message: expect.stringContaining('CLIENT_ID') });
+    expect(half.message).not.toContain('c0ffee');
+    expect(fault({ ...good, CLIENT_ID: 'Iv23liAbc' }).message).toContain('CLIENT_SECRET');
+    expect(fault({ ...good, ...client, CLIENT_SECRET: 'short' })).toMatchObject({ code: 'config_value' });
   });
 
   it('gives a child process the named variables that are set, and no others', () => {

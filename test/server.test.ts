@@ -8,6 +8,7 @@ import { policySchemaJson } from '../app/domain/policy/schema.ts';
 import { listen } from '../app/http/server.ts';
 import { startServer } from '../app/server.ts';
 import { type InboxStage, inboxStage } from './helpers/inbox.ts';
+import { programFile } from './helpers/process.ts';
 
 let stage: InboxStage;
 beforeAll(async () => {
@@ -16,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => stage.close());
 
 const main = (env: Record<string, string>) =>
-  spawn(process.execPath, ['--import', 'tsx', 'app/main.ts'], {
+  spawn(process.execPath, [programFile('main')], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -42,6 +43,7 @@ describe('OPS-7: health', () => {
     const metrics = await (await fetch(`${url}/metrics`)).text();
     expect(metrics).toContain('countersign_deliveries_total{status="415"} 1');
     expect(metrics).toMatch(/countersign_jobs \d+/);
+    expect(metrics).toMatch(/countersign_checks_stuck 0/);
     expect((await fetch(`${url}/nothing-here`)).status).toBe(404);
     expect((await fetch(`${url}/api/v1/ping`)).status).toBe(200);
   });

@@ -6,6 +6,7 @@ import type { Arrow, WorkDeps } from '../app/flow/order.ts';
 import { unlockDeadPools } from '../app/worker/pools.ts';
 import { startWorker, sweep, type Worker, workReady } from '../app/worker.ts';
 import { type InboxStage, inboxStage } from './helpers/inbox.ts';
+import { programFile } from './helpers/process.ts';
 
 let stage: InboxStage;
 beforeAll(async () => {
@@ -34,7 +35,7 @@ const jobs = () =>
      from graphile_worker._private_jobs where is_available is not false or locked_by is not null or attempts > 0`,
   );
 const until = async (check: () => Promise<boolean>) => {
-  for (const end = Date.now() + 15_000; Date.now() < end; ) {
+  for (const end = Date.now() + 60_000; Date.now() < end; ) {
     if (await check()) return;
     await new Promise((done) => setTimeout(done, 50));
   }
@@ -101,13 +102,9 @@ describe('jobs', () => {
 describe('a process that is killed', () => {
   it('leaves its jobs locked only until somebody looks: their lock is free', async () => {
     await put('orphan');
-    const child = spawn(
-      process.execPath,
-      ['--import', 'tsx', 'test/processes/worker.ts', stage.database.url],
-      {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      },
-    );
+    const child = spawn(process.execPath, [programFile('worker'), stage.database.url], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     children.push(child);
     await once(child.stdout as NonNullable<typeof child.stdout>, 'data');
     // it lives: its job is its own

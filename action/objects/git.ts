@@ -60,7 +60,7 @@ export async function git(
   at: Git,
   args: readonly string[],
   signal: AbortSignal,
-  input?: string,
+  input?: string | Buffer,
 ): Promise<Buffer> {
   const exit = await runProgram({
     argv: ['git', ...args],

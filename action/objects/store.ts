@@ -4,11 +4,12 @@
  * attribute, hook, filter or symbolic link of the pull request is ever acted on.
  */
 import { createHash } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathKey, type WirePath } from '../../app/domain/path.ts';
 import { Fault } from '../../app/errors.ts';
 import type { LeasedTicket } from '../../app/protocol/runner.ts';
+import { isSafeUrl } from '../inputs.ts';
 import { sleep } from '../sleep.ts';
 import { type Blob, type CatFile, openCatFile } from './cat-file.ts';
 import { type ChangedFile, parseRawDiff } from './diff.ts';
@@ -27,11 +28,18 @@ export type Objects = Readonly<{
   ) => Promise<ReadonlyMap<string, Blob>>;
   /** The unified diff of two blobs, empty when there is none. */
   diff: (ticket: LeasedTicket, base: string, head: string, signal: AbortSignal) => Promise<string>;
+  /** From now on a repository is read with this token, which came with a lease of it (AUT-4). */
+  allow: (remote: string, token: string) => void;
+  /** Removes repositories that nobody read from for `idleMs`, or that are older than a day and idle for a minute. */
+  sweep: (idleMs: number) => Promise<void>;
   close: () => Promise<void>;
 }>;
 
 type Repository = {
-  at: Git;
+  at: { dir: string; env: Git['env'] };
+  token: string | null;
+  bornAt: number;
+  usedAt: number;
   cat: CatFile;
   changes: Map<string, Promise<Change>>;
   fetched: Set<string>;
@@ -46,23 +54,39 @@ type Repository = {
 const PREFETCHED_BLOBS = 600;
 
 const TRIES = 3;
+/** A repository that is always in use is read afresh once a day: what is kept of it only grows. */
+const DAY_MS = 24 * 60 * 60_000;
+const BREATH_MS = 60_000;
+/** Changes that are kept of a repository; a run needs one, and another one each time it is pushed to. */
+const MOST_CHANGES = 200;
 
 /** An empty store below `dir`; repositories appear as tickets name them. */
 export function openObjects(of: { dir: string; token: string; serverUrl: string; path: string }): Objects {
   const repositories = new Map<string, Promise<Repository>>();
   const closing = new AbortController();
+  /** Tokens by the one remote each of them is for. */
+  const tokens = new Map<string, string>();
+
+  /** The job's own token goes to its own GitHub only; one that came with a lease to where that lease reads. */
+  function environmentOf(remote: string): Git['env'] {
+    const token = tokens.get(remote);
+    const own = token === undefined ? {} : { token, serverUrl: remote };
+    return gitEnvironment({ ...of, ...own, home: of.dir, remote });
+  }
 
   async function create(remote: string): Promise<Repository> {
     const dir = join(of.dir, createHash('sha256').update(remote).digest('hex').slice(0, 16));
     await mkdir(dir, { recursive: true, mode: 0o700 });
-    const env = gitEnvironment({ ...of, home: of.dir, remote });
-    const at = { dir, env };
+    const at = { dir, env: environmentOf(remote) };
     // one stopped ticket must not spoil the repository for the next
     await git(at, ['init', '--quiet', '--bare', '--template=', '.'], new AbortController().signal);
     await git(at, ['config', 'core.repositoryFormatVersion', '1'], new AbortController().signal);
     await git(at, ['config', 'extensions.partialClone', 'origin'], new AbortController().signal);
     return {
       at,
+      token: tokens.get(remote) ?? null,
+      bornAt: performance.now(),
+      usedAt: performance.now(),
       cat: openCatFile(at),
       changes: new Map(),
       fetched: new Set(),
@@ -72,14 +96,21 @@ export function openObjects(of: { dir: string; token: string; serverUrl: string;
     };
   }
 
-  function repositoryOf(ticket: LeasedTicket): Promise<Repository> {
+  async function repositoryOf(ticket: LeasedTicket): Promise<Repository> {
     const remote = ticket.repository.clone_url;
-    let repository = repositories.get(remote);
-    if (repository === undefined) {
-      repository = create(remote);
-      repositories.set(remote, repository);
-      repository.catch(() => repositories.delete(remote));
+    let opened = repositories.get(remote);
+    if (opened === undefined) {
+      opened = create(remote);
+      repositories.set(remote, opened);
+      opened.catch(() => repositories.delete(remote));
     }
+    const repository = await opened;
+    const token = tokens.get(remote) ?? null;
+    if (token !== repository.token) {
+      repository.at.env = environmentOf(remote);
+      repository.token = token;
+    }
+    repository.usedAt = performance.now();
     return repository;
   }
 
@@ -91,6 +122,10 @@ export function openObjects(of: { dir: string; token: string; serverUrl: string;
       if (change === undefined) {
         change = readChange(repository.at, ticket, signal);
         repository.changes.set(key, change);
+        for (const old of repository.changes.keys()) {
+          if (repository.changes.size <= MOST_CHANGES) break;
+          repository.changes.delete(old);
+        }
         change.then(
           ({ files }) => {
             const all = [...files.values()].flatMap(blobsOf);
@@ -112,6 +147,23 @@ export function openObjects(of: { dir: string; token: string; serverUrl: string;
       const repository = await repositoryOf(ticket);
       const args = ['diff', '--no-color', '--no-ext-diff', '--no-textconv', '--text', '-U3', base, head];
       return (await git(repository.at, args, signal)).toString('utf8');
+    },
+    allow(remote, token) {
+      // a token is a credential: never over a line that others can read
+      if (isSafeUrl(remote)) tokens.set(remote, token);
+    },
+    async sweep(idleMs) {
+      const now = performance.now();
+      for (const [remote, opened] of [...repositories]) {
+        const repository = await opened.catch(() => null);
+        if (repository === null) continue;
+        const idle = now - repository.usedAt;
+        if (idle < idleMs && (now - repository.bornAt < DAY_MS || idle < BREATH_MS)) continue;
+        repositories.delete(remote);
+        tokens.delete(remote);
+        await repository.cat.close();
+        await rm(repository.at.dir, { recursive: true, force: true });
+      }
     },
     async close() {
       closing.abort();

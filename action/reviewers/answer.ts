@@ -5,7 +5,8 @@
 import * as z from 'zod';
 import { severitySchema } from '../../app/domain/ledger/row-fields.ts';
 import { pathKey, showPath, type WirePath } from '../../app/domain/path.ts';
-import type { EarlierAnswer, RawFinding } from './reviewer.ts';
+import { unmark } from './prompt/quoted.ts';
+import type { ClauseAnswer, EarlierAnswer, RawFinding } from './reviewer.ts';
 
 const finding = z.strictObject({
   path: z.string(),
@@ -29,11 +30,22 @@ const rest = {
       reason: z.string(),
     }),
   ),
-  clauses: z.array(z.strictObject({ clause: z.string(), met: z.boolean(), reason: z.string() })),
+  clauses: z.array(
+    z.strictObject({
+      clause: z.string(),
+      status: z.enum(['met', 'unmet', 'unknown']),
+      reason: z.string(),
+    }),
+  ),
 };
 
 /** The schema a provider is asked to answer in: every key required, as strict modes want it. */
 export const askedSchema = z.strictObject({ ...rest, findings: z.array(finding) });
+
+/** The schema in words, for those that cannot be given it as one. */
+export function schemaText(): string {
+  return JSON.stringify(z.toJSONSchema(askedSchema));
+}
 
 /** The same with findings one by one, so that a malformed one does not take the others with it. */
 const readSchema = z.strictObject({ ...rest, findings: z.array(z.unknown()) });
@@ -46,16 +58,27 @@ export type ReadAnswer =
       findings: readonly RawFinding[];
       unplaced: readonly string[];
       answers: readonly EarlierAnswer[];
+      clauses: readonly ClauseAnswer[];
     }>
   | Readonly<{ ok: false; end: 'bad_output' | 'empty_output' | 'truncated'; reason: string }>;
 
-/** Reads an answer to the ticket with this nonce about this path, given why the model stopped. */
+/**
+ * Reads an answer to the ticket with this nonce about this path, given why the model stopped. `labels`
+ * are those of the clauses that were shown, in order: words on other clauses are no words.
+ */
 export function readAnswer(
   text: string,
-  of: { nonce: string; path: WirePath; finishReason: string; lenses: readonly string[] },
+  of: {
+    nonce: string;
+    path: WirePath;
+    finishReason: string;
+    lenses: readonly string[];
+    labels?: readonly string[];
+  },
 ): ReadAnswer {
   const bad = (reason: string): ReadAnswer => ({ ok: false, end: 'bad_output', reason });
   if (of.finishReason === 'length') return { ok: false, end: 'truncated', reason: 'the answer was cut off' };
+  if (of.finishReason === 'tool-calls') return bad('the model asked for a tool, and there is none');
   if (text.trim() === '') return { ok: false, end: 'empty_output', reason: 'the answer was empty' };
   if (of.finishReason !== 'stop') return bad(`the model stopped with reason ${of.finishReason}`);
   let json: unknown;
@@ -91,14 +114,24 @@ export function readAnswer(
     const { path: _, start_line, end_line, ...said } = one.data;
     // a lens of its own invention would name a finding apart from every other
     const lens = of.lenses.includes(said.lens) ? said.lens : (of.lenses[0] ?? 'correctness');
-    findings.push({ ...said, lens, startLine: start_line, endLine: Math.max(start_line, end_line) });
+    findings.push({
+      ...said,
+      lens,
+      quote: unmark(said.quote),
+      startLine: start_line,
+      endLine: Math.max(start_line, end_line),
+    });
   }
   if (answer.findings.length > 0 && findings.length === 0) return bad('every finding was malformed');
-  return { ok: true, verdict: answer.verdict, findings, unplaced, answers: answer.answers };
+  const clauses = answer.clauses.flatMap(({ clause, status }): ClauseAnswer[] => {
+    const index = (of.labels ?? []).indexOf(clause.trim());
+    return index < 0 || status === 'unknown' ? [] : [{ index, status }];
+  });
+  return { ok: true, verdict: answer.verdict, findings, unplaced, answers: answer.answers, clauses };
 }
 
 function misplaced(one: z.infer<typeof finding>, path: WirePath): string | null {
-  const named = one.path.replace(/^\.\//, '');
+  const named = unmark(one.path).replace(/^\.\//, '');
   if (named !== showPath(path) && named !== pathKey(path)) return 'for another file';
   return one.title.trim() === '' || one.body.trim() === '' ? 'without title or body' : null;
 }

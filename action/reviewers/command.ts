@@ -10,9 +10,7 @@ import { compilePatterns } from '../../app/domain/ownership/match.ts';
 import { decodePath, showPath, type WirePath } from '../../app/domain/path.ts';
 import type { LeasedTicket, ReviewerSpec } from '../../app/protocol/runner.ts';
 import { type Exit, runProgram } from '../process.ts';
-import { parseCountersign } from './formats/countersign.ts';
-import type { Parsed } from './formats/format.ts';
-import { parseSarif } from './formats/sarif.ts';
+import type { Parsed, Parser } from './formats/format.ts';
 import type { ReviewOutcome, ReviewTask } from './reviewer.ts';
 
 type Command = NonNullable<ReviewerSpec['command']>;
@@ -21,7 +19,14 @@ type Command = NonNullable<ReviewerSpec['command']>;
 const MAX_STDOUT = 32 * 1024 * 1024;
 /** Characters of standard error that a record shows, from its end (REV-10). */
 const STDERR_SHOWN = 350;
-const parsers = { sarif: parseSarif, countersign: parseCountersign } as const;
+/** The parser of each output, loaded when a ticket first needs it (ACT-1). */
+const parsers: Readonly<Record<Command['output'], () => Promise<Parser>>> = {
+  sarif: async () => (await import('./formats/sarif.ts')).parseSarif,
+  rdjson: async () => (await import('./formats/rdjson.ts')).parseRdjson,
+  checkstyle: async () => (await import('./formats/checkstyle.ts')).parseCheckstyle,
+  'eslint-json': async () => (await import('./formats/eslint-json.ts')).parseEslintJson,
+  countersign: async () => (await import('./formats/countersign.ts')).parseCountersign,
+};
 
 /** Whether the command may be given this ticket's file: inside its `paths`, and deletions only where it takes them. */
 export function takesFile(command: Command, ticket: LeasedTicket): boolean {
@@ -44,10 +49,11 @@ export async function reviewByCommand(task: ReviewTask): Promise<ReviewOutcome> 
 
   const work = join(task.dir, 'work');
   const home = join(task.dir, 'home');
-  await mkdir(work, { recursive: true });
-  await mkdir(home, { recursive: true });
   const placed = placeOf(ticket.path, command);
-  await writeAt(work, Buffer.from(placed, 'utf8'), review.bytes);
+  await Promise.all([
+    mkdir(home, { recursive: true, mode: 0o700 }),
+    writeAt(work, Buffer.from(placed, 'utf8'), review.bytes),
+  ]);
   for (const { path, blob } of command.config) {
     const bytes = blob === null ? undefined : task.config.get(blob);
     if (bytes !== undefined) await writeAt(work, Buffer.from(path, 'utf8'), bytes);
@@ -55,6 +61,7 @@ export async function reviewByCommand(task: ReviewTask): Promise<ReviewOutcome> 
 
   const named = placed.startsWith('-') ? `./${placed}` : placed;
   const [file = '', ...args] = command.run.map((arg) => arg.replaceAll('{path}', () => named));
+  const real = realpath(work).catch(() => work);
   const exit = await runProgram({
     argv: [file, ...args],
     cwd: work,
@@ -86,8 +93,9 @@ export async function reviewByCommand(task: ReviewTask): Promise<ReviewOutcome> 
   const stdout = exit.stdout.toString('utf8');
   if (stdout.trim() === '') return fail('empty_output', 'invalid', `said nothing (exit ${exit.code})`);
 
-  const parsed: Parsed = parsers[command.output](stdout, {
-    dir: await realpath(work),
+  const parse = await parsers[command.output]();
+  const parsed: Parsed = parse(stdout, {
+    dir: await real,
     isReviewed: (path) => path === placed || path === named,
     lines: linesOf(review.text),
     lens: spec.lenses?.[0] ?? ticket.lenses[0] ?? 'correctness',
@@ -148,8 +156,8 @@ function placeOf(path: WirePath, command: Command): string {
 }
 
 async function writeAt(root: string, path: Buffer, bytes: Buffer): Promise<void> {
-  const slash = path.lastIndexOf(0x2f);
+  const slash = Math.max(0, path.lastIndexOf(0x2f));
   const below = (part: Buffer): Buffer => Buffer.concat([Buffer.from(`${root}/`), part]);
-  if (slash > 0) await mkdir(below(path.subarray(0, slash)), { recursive: true });
+  await mkdir(below(path.subarray(0, slash)), { recursive: true, mode: 0o700 });
   await writeFile(below(path), bytes, { mode: 0o644 });
 }

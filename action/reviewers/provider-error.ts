@@ -40,10 +40,17 @@ export function providerFailure(of: {
     retryAfterMs,
     refusedForm,
   });
-  if (of.status === 402 || codes.some((code) => quotaCodes.has(code))) return failure('quota');
-  if (of.status === 429) return failure('rate_limited');
-  if (of.status === 413 || codes.some((code) => sizeCodes.has(code))) return failure('too_large');
-  return failure('provider_error', of.status === 400 || of.status === 422);
+  if (codes.some((code) => quotaCodes.has(code))) return failure('quota');
+  if (of.status !== 402 && of.status !== 429 && codes.some((code) => sizeCodes.has(code)))
+    return failure('too_large');
+  return failure(endOfStatus(of.status ?? null), of.status === 400 || of.status === 422);
+}
+
+/** The end that an HTTP status of a provider alone stands for; null: no answer came. */
+export function endOfStatus(status: number | null): ProviderFailure['end'] {
+  if (status === 402) return 'quota';
+  if (status === 429) return 'rate_limited';
+  return status === 413 ? 'too_large' : 'provider_error';
 }
 
 function codesOf(text: string | undefined): string[] {

@@ -29,6 +29,9 @@ export type EarlierAnswer = Readonly<{
   reason: string;
 }>;
 
+/** What a model says of an acceptance clause of the ticket, by its index; one that it cannot tell is left out. */
+export type ClauseAnswer = Readonly<{ index: number; status: 'met' | 'unmet' }>;
+
 /** What became of a reviewer. A reviewer that did not run is `unavailable`, never "no findings" (REV-10). */
 export type ReviewOutcome =
   | Readonly<{
@@ -40,6 +43,8 @@ export type ReviewOutcome =
       unplaced: readonly string[];
       /** What it proposes for earlier findings (RND-1); a command proposes nothing. */
       answers: readonly EarlierAnswer[];
+      /** What it says of the acceptance clauses; absent: nothing (REV-3). */
+      clauses?: readonly ClauseAnswer[];
     }>
   | Readonly<{
       kind: 'unavailable';
@@ -47,6 +52,8 @@ export type ReviewOutcome =
       end: Unavailable;
       detail: string;
       retryAfterMs: number | null;
+      /** What it had found in the ranges that it did read: kept, and no review (REV-2). */
+      found?: readonly RawFinding[];
     }>
   /** Stopped, recalled or fenced: the ticket goes back, nothing is submitted. */
   | Readonly<{ kind: 'given_up'; why: 'stopping' | 'fenced' | 'recalled' | 'lost' }>;
@@ -75,7 +82,7 @@ export type ReviewTask = Readonly<{
   neighbours: readonly Neighbour[];
   /** Blobs of the config files that a command names, from the base commit. */
   config: ReadonlyMap<string, Buffer>;
-  /** An empty folder of this reviewer's own. */
+  /** A folder of this reviewer's own, which it makes where it needs one. */
   dir: string;
   path: string;
   secret: (name: string) => string | null;
@@ -98,6 +105,8 @@ export type SessionRecord = Readonly<{
   tokens_out: number;
   cost_micro: number;
   ms: number;
+  /** What an agent did, so that the server can scan it again (REV-7). */
+  log?: string;
 }>;
 
 /** The answer to a wish to spend: a session, or why not. */

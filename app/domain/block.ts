@@ -11,8 +11,10 @@
  * | `dropped` | no commit of it is in the head | `open` when they come back |
  */
 import { createHash } from 'node:crypto';
-import { type BlockNote, blockSlug, type Declared, readDeclared, type Trailer } from './block/trailers.ts';
-import { decodePath, type WirePath } from './path.ts';
+import { type Group, groupCommits, subjectOf } from './block/group.ts';
+import { matchGroups, namedIdentity } from './block/match.ts';
+import { blockSlug, type Declared, readDeclared, type Trailer } from './block/trailers.ts';
+import type { WirePath } from './path.ts';
 
 /** A commit as far as blocks need it; the git reader's `Commit` is one. */
 export interface BlockCommit {
@@ -36,8 +38,8 @@ export interface Seed {
   readonly oid: string;
   /** Digest of its raw diff; null when it changes nothing. */
   readonly diff: string | null;
-  /** Digest of author e-mail, author time, subject and ordinal. */
-  readonly author: string;
+  /** Digest of author e-mail, author time, subject and ordinal; null where no row says. */
+  readonly author: string | null;
 }
 
 /** What was known of a block before. */
@@ -49,6 +51,8 @@ export interface PriorBlock {
   readonly attempt: number;
   readonly commits: readonly string[];
   readonly seed: Seed | null;
+  /** Every commit it ever had; absent: the present ones. */
+  readonly past?: readonly string[];
 }
 
 /** A block of the present head. */
@@ -58,6 +62,8 @@ export interface Block {
   readonly identity: string;
   readonly title: string;
   readonly named: boolean;
+  /** What its `Block:` says, which others may come `After`; its id is another where that was taken. */
+  readonly slug: string | null;
   /** Whether it is a merge commit, which owns only what differs from all parents (BLK-1). */
   readonly merge: boolean;
   readonly attempt: number;
@@ -71,24 +77,17 @@ export interface Block {
 /** Ids that no block can have: they name the paths that no block owns. */
 export const PSEUDO_BLOCKS = ['guarded', 'unowned'] as const;
 
-interface Group {
-  readonly slug: string | null;
-  readonly commits: BlockCommit[];
-  readonly notes: BlockNote[];
-  seed: Seed;
-}
-
 /** The blocks of a head in order of their first commit. `prior` are all blocks the run ever had, in order of position. */
 export function mapBlocks(commits: readonly BlockCommit[], prior: readonly PriorBlock[]): Block[] {
-  const groups = groupCommits(commits);
-  const matches = matchPrior(groups, prior);
+  const { groups, matches } = matchGroups(groupCommits(commits), prior);
   const taken = new Set<string>([...PSEUDO_BLOCKS, ...prior.map((block) => block.id)]);
+  const numbers = new Map<string, number>();
   // named blocks are asked for by name, so they choose first
   const ids = new Map<Group, string>();
   for (const named of [true, false]) {
     for (const group of groups) {
       if ((group.slug !== null) !== named) continue;
-      ids.set(group, matches.get(group)?.id ?? freeId(group, taken));
+      ids.set(group, matches.get(group)?.id ?? freeId(group, taken, numbers));
     }
   }
   return groups.map((group) => toBlock(group, ids.get(group) ?? '', matches.get(group)));
@@ -105,116 +104,6 @@ export function slugOf(subject: string): string {
     .replace(/^-+|-+$/g, '');
 }
 
-/** The first line of a message. */
-export function subjectOf(message: string): string {
-  return (message.split('\n', 1)[0] ?? '').trim();
-}
-
-function groupCommits(commits: readonly BlockCommit[]): Group[] {
-  const groups: Group[] = [];
-  const named = new Map<string, Group>();
-  const ofCommit = new Map<string, Group>();
-  const bySubject = new Map<string, string>();
-  const ordinals = new Map<string, number>();
-  for (const commit of commits) {
-    const { slug, bad } = blockSlug(commit.trailers);
-    const target = slug === null ? targetOf(commit, bySubject, ofCommit) : null;
-    let group = slug === null ? (target === null ? undefined : ofCommit.get(target)) : named.get(slug);
-    const seed = seedOf(commit, ordinals);
-    if (group === undefined) {
-      group = { slug, commits: [], notes: [], seed };
-      groups.push(group);
-      if (slug !== null) named.set(slug, group);
-    }
-    group.commits.push(commit);
-    if (bad !== null && group.notes.length < 20) {
-      group.notes.push({ code: 'bad_trailer', detail: `Block: ${[...bad].slice(0, 80).join('')}` });
-    }
-    ofCommit.set(commit.oid, group);
-    const subject = subjectOf(commit.message);
-    if (!bySubject.has(subject)) bySubject.set(subject, commit.oid);
-  }
-  return groups;
-}
-
-/** The earlier commit of the run that a fixup, squash, amend or revert is of (BLK-2); null: of none. */
-function targetOf(
-  commit: BlockCommit,
-  bySubject: ReadonlyMap<string, string>,
-  ofCommit: ReadonlyMap<string, unknown>,
-): string | null {
-  let subject = subjectOf(commit.message);
-  let joined = false;
-  for (let fix = FIX.exec(subject); fix !== null; fix = FIX.exec(subject)) {
-    joined = true;
-    subject = subject.slice(fix[0].length);
-  }
-  if (joined) {
-    const found = bySubject.get(subject);
-    if (found !== undefined) return found;
-    return /^[0-9a-f]{7,64}$/.test(subject) ? byPrefix(subject, ofCommit) : null;
-  }
-  const reverted = /^This reverts commit ([0-9a-f]{7,64})\b/m.exec(commit.message)?.[1];
-  return reverted === undefined ? null : byPrefix(reverted, ofCommit);
-}
-
-const FIX = /^(?:fixup|squash|amend)! /;
-
-function byPrefix(prefix: string, ofCommit: ReadonlyMap<string, unknown>): string | null {
-  if (ofCommit.has(prefix)) return prefix;
-  for (const oid of ofCommit.keys()) if (oid.startsWith(prefix)) return oid;
-  return null;
-}
-
-function seedOf(commit: BlockCommit, ordinals: Map<string, number>): Seed {
-  const who = JSON.stringify([commit.authorEmail, commit.authorTime, subjectOf(commit.message)]);
-  const ordinal = (ordinals.get(who) ?? 0) + 1;
-  ordinals.set(who, ordinal);
-  return { oid: commit.oid, diff: diffDigest(commit), author: sha256(`author\0${ordinal}\0${who}`) };
-}
-
-function diffDigest(commit: BlockCommit): string | null {
-  if (commit.changes.length === 0) return null;
-  const hash = createHash('sha256');
-  for (const change of commit.changes) {
-    hash.update(decodePath(change.path));
-    hash.update(`\0${change.modeBase} ${change.modeHead} ${change.blobBase} ${change.blobHead}\n`);
-  }
-  return hash.digest('hex');
-}
-
-/** Which known block each group is: named by name, others by their first commit, then by its diff, then by its author. */
-function matchPrior(groups: readonly Group[], prior: readonly PriorBlock[]): Map<Group, PriorBlock> {
-  const matches = new Map<Group, PriorBlock>();
-  const byIdentity = new Map(prior.filter((b) => b.named).map((b) => [b.identity, b]));
-  const left = new Set(groups.filter((group) => group.slug === null));
-  for (const group of groups) {
-    const known = group.slug === null ? undefined : byIdentity.get(namedIdentity(group.slug));
-    if (known !== undefined) matches.set(group, known);
-  }
-  const free = new Set(prior.filter((block) => !block.named && block.seed !== null));
-  const keys: ((seed: Seed) => string | null)[] = [(s) => s.oid, (s) => s.diff, (s) => s.author];
-  for (const key of keys) {
-    const index = new Map<string, PriorBlock[]>();
-    for (const block of free) {
-      const value = block.seed === null ? null : key(block.seed);
-      if (value === null) continue;
-      const known = index.get(value);
-      if (known === undefined) index.set(value, [block]);
-      else known.push(block);
-    }
-    for (const group of left) {
-      const value = key(group.seed);
-      const block = value === null ? undefined : index.get(value)?.shift();
-      if (block === undefined) continue;
-      matches.set(group, block);
-      free.delete(block);
-      left.delete(group);
-    }
-  }
-  return matches;
-}
-
 function toBlock(group: Group, id: string, prior: PriorBlock | undefined): Block {
   const [first] = group.commits;
   const commits = group.commits.map((commit) => commit.oid);
@@ -223,21 +112,27 @@ function toBlock(group: Group, id: string, prior: PriorBlock | undefined): Block
       .filter((commit) => blockSlug(commit.trailers).slug !== null)
       .map((commit) => commit.trailers),
   );
+  // a person who writes `After:` or `/claim` has to know what it is called here
+  const taken =
+    group.slug === null || group.slug === id
+      ? []
+      : [{ code: 'slug_taken' as const, detail: `Block: ${group.slug} is ${id} here` }];
   const identity =
     prior?.identity ??
     (group.slug === null
-      ? sha256(`commit\0${group.seed.oid}\0${group.seed.author}`)
+      ? createHash('sha256').update(`commit\0${group.seed.oid}\0${group.seed.author}`).digest('hex')
       : namedIdentity(group.slug));
   return {
     id,
     identity,
     title: first === undefined ? id : subjectOf(first.message) || id,
     named: group.slug !== null,
+    slug: group.slug,
     merge: group.commits.length === 1 && (first?.parents.length ?? 0) > 1,
     attempt: prior === undefined ? 1 : attemptOf(prior, commits),
     commits,
     seed: group.seed,
-    declared: { ...declared, notes: [...group.notes, ...declared.notes].slice(0, 20) },
+    declared: { ...declared, notes: [...taken, ...group.notes, ...declared.notes].slice(0, 20) },
     known: prior === undefined ? 'new' : prior.open ? 'open' : 'dropped',
   };
 }
@@ -250,19 +145,14 @@ function attemptOf(prior: PriorBlock, commits: readonly string[]): number {
   return prior.attempt + (replaced ? 1 : 0);
 }
 
-function freeId(group: Group, taken: Set<string>): string {
+function freeId(group: Group, taken: Set<string>, numbers: Map<string, number>): string {
   const wanted =
     group.slug ?? (slugOf(subjectOf(group.commits[0]?.message ?? '')) || group.seed.oid.slice(0, 7));
   let id = wanted;
-  for (let n = 2; taken.has(id); n++) id = `${wanted.slice(0, 63 - String(n).length)}-${n}`;
+  // goes on where the last of this name ended: ten thousand "wip" are not counted from two each
+  let n = numbers.get(wanted) ?? 2;
+  for (; taken.has(id); n++) id = `${wanted.slice(0, 63 - String(n).length)}-${n}`;
+  numbers.set(wanted, n);
   taken.add(id);
   return id;
-}
-
-function namedIdentity(slug: string): string {
-  return sha256(`named\0${slug}`);
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

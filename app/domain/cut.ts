@@ -6,6 +6,8 @@ export interface WantedReview {
   readonly path: string;
   readonly block: string;
   readonly key: string;
+  /** Whether its block waits for another one (LSE-1): then nobody may lease it. */
+  readonly waits: boolean;
   /** The row of the newest open finding of this path that was raised on other content; null: none. */
   readonly foreignSeq: number | null;
 }
@@ -27,11 +29,13 @@ export interface KnownTicket {
 /** What a person asks to be reviewed again (CMD-1). A path is its `pathKey`. */
 export type Rerun =
   | { readonly scope: 'all' | 'failed' }
-  | { readonly scope: 'block' | 'path'; readonly value: string };
+  | { readonly scope: 'block' | 'path'; readonly value: string }
+  /** A finding of the path was answered: also while its file is being reviewed by a runner that has not heard it. */
+  | { readonly scope: 'answer'; readonly value: string };
 
 /** What to do. */
 export interface Cut<W extends WantedReview> {
-  /** Tickets to open, in the order given; `held` waits for the leased one of its path. */
+  /** Tickets to open, in the order given; `held` waits for the leased one of its path, or for another block. */
   readonly open: readonly { readonly wanted: W; readonly round: number; readonly held: boolean }[];
   /** Pending or held tickets that nobody wants any more. */
   readonly drop: readonly {
@@ -39,6 +43,9 @@ export interface Cut<W extends WantedReview> {
     readonly state: 'superseded' | 'cancelled';
     readonly reason: string;
   }[];
+  /** Pending tickets whose block waits now, and held ones whose block waits no longer. */
+  readonly hold: readonly string[];
+  readonly free: readonly string[];
   /** Leases on unwanted content: recalled where no session was admitted. */
   readonly recall: readonly string[];
 }
@@ -64,6 +71,8 @@ export function planCut<W extends WantedReview>(
   }
   const open: { wanted: W; round: number; held: boolean }[] = [];
   const drop: { id: string; state: 'superseded' | 'cancelled'; reason: string }[] = [];
+  const hold: string[] = [];
+  const free: string[] = [];
   const recall: string[] = [];
   const paths = new Set<string>();
   for (const one of wanted) {
@@ -75,13 +84,28 @@ export function planCut<W extends WantedReview>(
         if (ticket.lease !== null) recall.push(ticket.lease);
       } else drop.push({ id: ticket.id, state: 'superseded', reason: 'new_content' });
     }
-    if (mine.some((ticket) => ticket.key === one.key)) continue;
+    const leased = mine.some((ticket) => ticket.state === 'leased');
+    const same = mine.find((ticket) => ticket.key === one.key);
+    if (same !== undefined) {
+      if (same.state === 'pending' && one.waits) hold.push(same.id);
+      // a held one whose path is leased goes on when that lease ends
+      else if (same.state === 'held' && !one.waits && !leased) free.push(same.id);
+      const next = unheardAnswer(one, mine, rerun) && !one.waits;
+      if (next)
+        open.push({
+          wanted: one,
+          round: newestRound([...mine, ...(over.get(one.key) ?? [])]) + 1,
+          held: true,
+        });
+      continue;
+    }
+    // the end of the lease would bring a held one forward, whatever its block waits for
+    if (one.waits && leased) continue;
     const before = over.get(one.key) ?? [];
     const ended = before.filter((ticket) => ticket.state === 'ended');
     if (ended.length > 0 && !asks(rerun, one, ended) && !unheard(one, ended)) continue;
-    const rounds = (list: readonly KnownTicket[]) => Math.max(...list.map((ticket) => ticket.round));
-    const round = ended.length > 0 ? rounds(ended) + 1 : before.length > 0 ? rounds(before) : 0;
-    open.push({ wanted: one, round, held: mine.some((ticket) => ticket.state === 'leased') });
+    const round = ended.length > 0 ? newestRound(ended) + 1 : before.length > 0 ? newestRound(before) : 0;
+    open.push({ wanted: one, round, held: leased || one.waits });
   }
   for (const [path, tickets] of active) {
     if (paths.has(path)) continue;
@@ -91,7 +115,17 @@ export function planCut<W extends WantedReview>(
       else if (ticket.lease !== null) recall.push(ticket.lease);
     }
   }
-  return { open, drop, recall };
+  return { open, drop, hold, free, recall };
+}
+
+function newestRound(tickets: readonly KnownTicket[]): number {
+  return Math.max(...tickets.map((ticket) => ticket.round));
+}
+
+/** An answer that came while a runner had the file: it was told of the findings when it leased it. */
+function unheardAnswer(wanted: WantedReview, mine: readonly KnownTicket[], rerun: Rerun | null): boolean {
+  if (rerun?.scope !== 'answer' || rerun.value !== wanted.path) return false;
+  return mine.every((ticket) => ticket.state === 'leased');
 }
 
 function isActive(ticket: KnownTicket): boolean {
@@ -106,6 +140,7 @@ function asks(rerun: Rerun | null, wanted: WantedReview, ended: readonly KnownTi
     case 'block':
       return wanted.block === rerun.value;
     case 'path':
+    case 'answer':
       return wanted.path === rerun.value;
     case 'failed': {
       const newest = ended.reduce((a, b) => (b.round > a.round ? b : a));

@@ -12,7 +12,7 @@ import { compileEntries } from './ownership/match.ts';
 import type { Ownership } from './ownership.ts';
 import { pathKey, type WirePath } from './path.ts';
 import type { Policy, ReviewLevel } from './policy.ts';
-import { keyEntries, routeFile } from './routing.ts';
+import { keyEntries, type RoutedFile, routeFile, routeHuman, routeVerify } from './routing.ts';
 import { reviewKey } from './ticket.ts';
 
 /** A changed path as git tells it. */
@@ -36,6 +36,8 @@ export interface FileBlock {
   readonly docsOnly: boolean;
   readonly trailer: ReviewLevel | null;
   readonly clauses: readonly string[];
+  /** Whether its next round is the one at L3 (RND-2). */
+  readonly deep?: boolean;
 }
 
 /** What the file set is decided from. */
@@ -50,7 +52,12 @@ export interface FileSetInput {
   /** Levels decided before under this policy, by `contentKey`. */
   readonly decided: ReadonlyMap<string, DecidedLevel & { readonly kind: Kind }>;
   readonly promptVersion: string;
+  /** Paths, by key, that had a blocking finding lately (ADM-3); absent: none is known of. */
+  readonly history?: ReadonlySet<string>;
 }
+
+/** The reason of a level that rounds raised: it holds for the content that was read so (RND-2). */
+export const ROUNDS = 'rounds';
 
 /** One list for all: keys encode lists by identity. */
 const NO_BLOCK: FileBlock = { docsOnly: false, trailer: null, clauses: [] };
@@ -128,15 +135,61 @@ function draft(input: FileSetInput, file: PairedFile, classOf: (path: WirePath) 
     blob: { base: file.blobBase, head: file.blobHead },
   };
   const before = input.decided.get(contentKey(facts));
-  const decided = before ?? decideFresh(input, file, block, owner?.ownership === 'guarded', classOf);
+  const standard = before ?? decideFresh(input, file, block, owner?.ownership === 'guarded', classOf);
+  const decided = input.blocks.get(block)?.deep === true ? deeper(input, facts, standard, owner) : standard;
   return {
     ...facts,
     kind: decided.kind,
     level: decided.level,
     ...(decided.asked === null ? {} : { asked: decided.asked }),
     ...(decided.reason === null ? {} : { reason: decided.reason }),
+    ...asks(input, file, decided.kind, owner?.ownership === 'guarded'),
     block,
     ownership: owner?.ownership ?? 'orphan',
+  };
+}
+
+/** RND-2: the round at L3 raises what is reviewed at all; what is decided for the content stays on record. */
+function deeper<D extends DecidedLevel & { readonly kind: Kind }>(
+  { policy, lines }: FileSetInput,
+  file: Pick<DecidedPath, 'path' | 'from' | 'status' | 'blob'>,
+  decided: D,
+  owner: { readonly ownership: string } | undefined,
+): D {
+  if (decided.level === 'L0' || decided.level === 'L3') return decided;
+  const routing = routeFile(policy, {
+    path: file.path,
+    from: file.from ?? null,
+    kind: decided.kind,
+    lines: file.blob.head === null ? null : (lines.get(file.blob.head) ?? null),
+    guarded: owner?.ownership === 'guarded',
+    deleted: file.status === 'D',
+    level: 'L3',
+  });
+  // a level that nobody reads this path at would leave it unread
+  if ('invalid' in routing || routing.reviewers.length === 0) return decided;
+  return { ...decided, level: 'L3', asked: decided.level, reason: ROUNDS };
+}
+
+/** What matching routes ask for beside a review: a person (GAT-6), verify commands (VER-1). */
+function asks(
+  input: FileSetInput,
+  file: PairedFile,
+  kind: Kind,
+  guarded: boolean,
+): Pick<DecidedPath, 'human' | 'verify'> {
+  const routed: RoutedFile = {
+    path: file.path,
+    from: file.from,
+    kind,
+    lines: file.blobHead === null ? null : (input.lines.get(file.blobHead) ?? null),
+    guarded,
+    deleted: file.status === 'D' && file.pair === null,
+  };
+  const verify = routeVerify(input.policy, routed);
+  return {
+    ...(routeHuman(input.policy, routed) ? { human: true as const } : {}),
+    ...(verify.length === 0 ? {} : { verify }),
   };
 }
 
@@ -165,7 +218,34 @@ function decideFresh(
     docsOnly,
     trailer,
   });
-  return { ...decided, kind };
+  return { ...(guarded ? decided : adapted(input, file, { ...decided, kind })), kind };
+}
+
+/** The reason of a level that the path's history raised. */
+export const HISTORY = 'history';
+
+/** ADM-3: one level higher for a path, or the old path of a pair, with a history; never lower, and never where nobody reads. */
+function adapted(
+  { policy, lines, history }: FileSetInput,
+  file: PairedFile,
+  decided: DecidedLevel & { readonly kind: Kind },
+): DecidedLevel {
+  const { level } = decided;
+  if (policy.review.adaptive === 'off' || (level !== 'L1' && level !== 'L2')) return decided;
+  const paths = file.from === null ? [file.path] : [file.path, file.from];
+  if (history === undefined || !paths.some((path) => history.has(pathKey(path)))) return decided;
+  const raised = level === 'L1' ? 'L2' : 'L3';
+  const routing = routeFile(policy, {
+    path: file.path,
+    from: file.from,
+    kind: decided.kind,
+    lines: file.blobHead === null ? null : (lines.get(file.blobHead) ?? null),
+    guarded: false,
+    deleted: file.status === 'D' && file.pair === null,
+    level: raised,
+  });
+  if ('invalid' in routing || routing.reviewers.length === 0) return decided;
+  return { level: raised, asked: level, reason: HISTORY };
 }
 
 /** Adds the review key (TKT-1); null at L0 only. Where no reviewer reads the path its ticket ends `route_invalid`. */

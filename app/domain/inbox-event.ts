@@ -64,10 +64,22 @@ export type InboxEvent =
       readonly createdAt: string;
     } & InRepository)
   | ({
+      /** A review that was given or dismissed; other actions change nothing that counts. */
+      readonly kind: 'review';
+      readonly action: 'submitted' | 'dismissed';
+      readonly pull: string;
+      readonly review: string;
+      readonly author: EventActor | null;
+      /** The head that it was given for, as delivered. */
+      readonly commit: string;
+    } & InRepository)
+  | ({
       readonly kind: 'push';
       readonly branch: string;
       readonly after: string;
       readonly deleted: boolean;
+      /** History was thrown away: what is between base and head may be more than before. */
+      readonly forced: boolean;
     } & InRepository)
   | {
       readonly kind: 'installation';
@@ -85,6 +97,18 @@ export type InboxEvent =
       readonly removed: readonly ListedRepository[];
     }
   | ({ readonly kind: 'repository'; readonly action: string } & InRepository)
+  | ({
+      readonly kind: 'merge_group';
+      readonly action: 'checks_requested' | 'destroyed';
+      /** Why it was destroyed: `merged`, `invalidated`, `dequeued`; null otherwise. */
+      readonly reason: string | null;
+      readonly head: string;
+      /** Branch of the group's own commit, and the branch it is to be merged into. */
+      readonly headRef: string;
+      readonly base: string;
+      readonly baseRef: string;
+      readonly sender: EventActor | null;
+    } & InRepository)
   | ({
       readonly kind: 'check_requested';
       /** `rerequested`, or the identifier of the button that was pressed. */
@@ -108,6 +132,8 @@ export type InboxEvent =
       readonly title: string;
       /** Path of the workflow file; null where the delivery does not say. */
       readonly path: string | null;
+      /** The commit it runs on; null where the delivery does not say. */
+      readonly head: string | null;
     } & InRepository)
   | { readonly kind: 'ping' }
   | {

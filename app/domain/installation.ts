@@ -21,6 +21,22 @@ export function missingPermissions(granted: Readonly<Record<string, string>>): s
     .sort();
 }
 
+/**
+ * Why no model of a policy can be asked, as a sentence; null when one can. `wanted` has the variable each one's
+ * key is in, null where it needs none that is known of; `held` the variables that hold a key in the runner's job.
+ */
+export function missingKeys(wanted: readonly (string | null)[], held: readonly string[]): string | null {
+  if (wanted.length === 0 || wanted.some((name) => name === null || held.includes(name))) return null;
+  const names = [...new Set(wanted)].sort().join(', ');
+  return `the workflow's job has no key of a model: it needs ${names}, from a repository secret under env; then /reload`;
+}
+
+/** Why no ticket of a policy could ever run: none of its resident pools is registered, and it has no workflow pool. */
+export function noPool(names: readonly string[], installationId: string): string {
+  const [first = ''] = names;
+  return `no pool of the policy (${names.join(', ')}) is registered: countersign pool add ${first} --installation ${installationId}`;
+}
+
 /** Why a workflow file cannot be dispatched, as a sentence; null when it can. The bytes are whoever's can push to the default branch. */
 export function workflowFault(bytes: Uint8Array | null, path: string): string | null {
   if (bytes === null) return `${path} is missing on the default branch`;

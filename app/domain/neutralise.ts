@@ -14,14 +14,18 @@ const CONTROLS = /(?![\n\t])\p{Cc}/gu;
 /** Characters that reorder or hide text: bidi marks, fillers, tags. What emoji are joined with stays. */
 const INVISIBLE = /(?!\u200d|\ufe0e|\ufe0f)[\p{Cf}\p{DI}]/gu;
 
-/** Text without terminal sequences, controls, and characters that reorder or hide; LF and TAB stay, CRLF and CR become LF. */
+/** Marks stacked on one character until they lie over the lines around it; no script needs as many. */
+const STACKED = /(\p{M}{8})\p{M}+/gu;
+
+/** Text without terminal sequences, controls, and characters that reorder, hide or pile up; LF and TAB stay, CRLF and CR become LF. */
 export function plain(text: string): string {
   return text
     .toWellFormed()
     .replace(ANSI, '')
     .replace(/\r\n?|[\u0085\u2028\u2029]/g, '\n')
     .replace(CONTROLS, '')
-    .replace(INVISIBLE, '\ufffd');
+    .replace(INVISIBLE, '\ufffd')
+    .replace(STACKED, '$1');
 }
 
 /**
@@ -64,6 +68,9 @@ export function neutralCode(text: string): string {
   return `${fence}${space}${line}${space}${fence}`;
 }
 
+/** The signs of our verdict line: no line of another's text begins like it. */
+const SIGN = /^(?:✅|❌|✋|⏳|💤)\p{M}*/u;
+
 /** ASCII punctuation shown as itself: a backslash before what Markdown reads, entities for HTML, a break in what GitHub links. */
 function escaped(line: string): string {
   return broken(line)
@@ -71,7 +78,8 @@ function escaped(line: string): string {
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
-    .replace(/^(\s*)([#/:]|\d+(?=[.)]))/, `$1${BREAK}$2`);
+    .replace(/^(\s*)([#/:]|\d+(?=[.)]))/, `$1${BREAK}$2`)
+    .replace(SIGN, '□');
 }
 
 /**
@@ -79,16 +87,20 @@ function escaped(line: string): string {
  * issues and commits, links without brackets, emoji names. Entities are no way around: `&` is escaped.
  */
 function broken(text: string): string {
-  return text
-    .replaceAll('@', `@${BREAK}`)
-    .replace(/#(?=\d)/g, `#${BREAK}`)
-    .replace(/\bgh-(?=\d)/gi, (match) => `${match}${BREAK}`)
-    .replace(/:\/\//g, `:${BREAK}//`)
-    .replace(/\bwww\./gi, (match) => `${match.slice(0, 3)}${BREAK}.`)
-    .replace(/\b(mailto|xmpp):/gi, (match) => `${match.slice(0, -1)}${BREAK}:`)
-    .replace(
-      /\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b/gi,
-      (sha) => `${sha.slice(0, 4)}${BREAK}${sha.slice(4)}`,
-    )
-    .replace(/:(?=[a-z0-9_+-]+:)/gi, `:${BREAK}`);
+  return (
+    text
+      .replace(/[@\uff20\ufe6b]/g, (at) => `${at}${BREAK}`)
+      .replace(/[#\uff03\ufe5f](?=\p{M}*\u200d*\p{Nd})/gu, (hash) => `${hash}${BREAK}`)
+      .replace(/(?<![a-z])gh-(?=\d)/gi, (match) => `${match}${BREAK}`)
+      .replace(/:\/\//g, `:${BREAK}//`)
+      // GitHub takes these after an underscore too, which `\\b` does not see
+      .replace(/www\./gi, (match) => `${match.slice(0, 3)}${BREAK}.`)
+      .replace(/(mailto|xmpp):/gi, (match) => `${match.slice(0, -1)}${BREAK}:`)
+      .replace(
+        /\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b/gi,
+        (sha) => `${sha.slice(0, 4)}${BREAK}${sha.slice(4)}`,
+      )
+      // an emoji's name may be closed by a colon of ours that follows; none is two digits, as in a time of day
+      .replace(/:(?!(?<=\d:)\d\d(?![\w+-]))(?=[a-z0-9_+-]+(?::|$))/gim, `:${BREAK}`)
+  );
 }

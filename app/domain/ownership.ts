@@ -4,7 +4,7 @@
  */
 import type { RowData } from './ledger/row-kinds.ts';
 import { type EntryKind, entryKind } from './ownership/entry.ts';
-import { pathText } from './ownership/guard.ts';
+import { foldPath, pathText } from './ownership/guard.ts';
 import { compileDeclarations } from './ownership/match.ts';
 import { pathKey, type WirePath } from './path.ts';
 
@@ -72,6 +72,9 @@ export function decideOwnership(input: OwnershipInput): Ownership {
   const open = new Map(input.blocks.map((block) => [block.id, block]));
   const declaredBy = compileDeclarations(input.blocks.map((b) => ({ block: b.id, entries: b.entries })));
   const links = linkPaths(input.files);
+  const renamedTo = new Map(
+    input.files.flatMap(({ path, from }) => (from === null ? [] : [[pathKey(from), path] as const])),
+  );
   const owners = new Map<string, PathOwner>();
   const contributed = new Map<string, { block: string; to: string; paths: WirePath[] }>();
   for (const file of input.files) {
@@ -91,15 +94,19 @@ export function decideOwnership(input: OwnershipInput): Ownership {
   return { owners, contributions: [...contributed.values()] };
 
   function ownerOf(file: OwnedFile, key: string, touchers: readonly string[]): PathOwner {
-    if (input.guarded(file.path) || (file.from !== null && input.guarded(file.from))) {
+    // both paths of a pair are guarded when either is (OWN-9)
+    const pair = [file.path, file.from, renamedTo.get(key) ?? null];
+    if (pair.some((path) => path !== null && input.guarded(path))) {
       return { block: 'guarded', ownership: 'guarded', reason: null, claim: null };
     }
     const words = input.claims.get(key) ?? NO_WORDS;
-    // a person's claim settles it; it was refused where it must not
-    const person = newest(words, open, (word) => word.claimed && !word.auto);
+    // a claim is held to its rules again: the path may be a link by now (OWN-1)
+    const holds = words.size > 0 && claimRefusal(file, links) === null;
+    // a person's claim settles it
+    const person = holds ? newest(words, open, (word) => word.claimed && !word.auto) : null;
     if (person !== null) return owned(person);
     const released = (id: string) => words.get(id)?.claimed === false;
-    const claimed = newest(words, open, (word) => word.claimed && word.auto);
+    const claimed = holds ? newest(words, open, (word) => word.claimed && word.auto) : null;
     const declared = declaredBy(pathText(file.path)).filter((id) => !released(id));
     const covering = [...new Set([...declared, ...(claimed === null ? [] : [claimed])])];
     if (covering.length > 1) {
@@ -131,8 +138,9 @@ export function decideOwnership(input: OwnershipInput): Ownership {
 
 /** Why a path is never claimed, by itself or by a command (OWN-5, OWN-7); null when it may be. Guards are asked apart. */
 export function claimRefusal(file: OwnedFile, links: ReadonlySet<string>): string | null {
-  const text = pathText(file.path);
-  if (text.split('/').some((segment) => /^\.(?:git|countersign)$/i.test(segment))) {
+  // NTFS reaches `.git` as `git~1` too
+  const segments = foldPath(pathText(file.path)).split('/');
+  if (segments.some((segment) => /^(?:\.git|\.countersign|git~[0-9]+)$/.test(segment))) {
     return 'it lies in .git or .countersign';
   }
   for (const mode of [file.modeHead, file.modeBase]) {
@@ -148,7 +156,7 @@ export function claimRefusal(file: OwnedFile, links: ReadonlySet<string>): strin
 
 /** Path keys that are a symlink or submodule on either side. */
 export function linkPaths(files: readonly OwnedFile[]): ReadonlySet<string> {
-  const links = files.filter((file) => isLink(file.modeBase) || isLink(file.modeHead));
+  const links = files.filter((file) => isLinkMode(file.modeBase) || isLinkMode(file.modeHead));
   return new Set(links.map((file) => pathKey(file.path)));
 }
 
@@ -183,7 +191,8 @@ function newest(
   return best?.id ?? null;
 }
 
-function isLink(mode: string | null): boolean {
+/** Whether a mode is a symlink's or a submodule's. */
+export function isLinkMode(mode: string | null): boolean {
   return mode === '120000' || mode === '160000';
 }
 

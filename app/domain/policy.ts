@@ -7,6 +7,7 @@ import { explainIssue, type PolicyError } from './policy/explain.ts';
 import { readYaml } from './policy/read-yaml.ts';
 import type { ReviewerEntry } from './policy/reviewer.ts';
 import { type PolicyFile, policySchema } from './policy/schema.ts';
+import type { VerifyCommand } from './policy/verify.ts';
 
 /** Where the policy lies in a repository. */
 export const POLICY_PATH = '.github/countersign.yml';
@@ -15,9 +16,11 @@ export const POLICY_PATH = '.github/countersign.yml';
 export type ReviewLevel = 'L1' | 'L2' | 'L3';
 
 /** A whole policy: durations in milliseconds, level defaults filled (POL-1), names checked. */
-export interface Policy extends Omit<PolicyFile, 'levels' | 'reviewers'> {
+export interface Policy extends Omit<PolicyFile, 'levels' | 'reviewers' | 'verify'> {
   /** By name, in the order of the file. */
   readonly reviewers: ReadonlyMap<string, ReviewerEntry>;
+  /** The verify commands by name, in the order of the file (VER-1). */
+  readonly verify: ReadonlyMap<string, VerifyCommand>;
   /** The default reviewers of each level; empty only when the policy has no reviewer at all. */
   readonly levels: Readonly<Record<ReviewLevel, readonly string[]>>;
   /** The highest level the policy names; L3 when it names none. Guarded paths are reviewed at it (OWN-8). */
@@ -66,6 +69,7 @@ function complete(file: PolicyFile): Policy {
   return {
     ...file,
     reviewers: new Map(Object.entries(file.reviewers)),
+    verify: new Map(Object.entries(file.verify)),
     levels: {
       L1: file.levels.L1 ?? all,
       L2: file.levels.L2 ?? all,

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { fingerprint } from './finding.ts';
 import type { WirePath } from './path.ts';
+import { distinctRedacted, type Redacted, redactedOf } from './redact/keyed.ts';
 import type { Redactor } from './redact.ts';
 import type { TicketEnd, TicketSpec } from './review.ts';
 
@@ -32,6 +33,10 @@ export interface ReportedFinding {
   readonly suggestion: string | null;
   readonly grounded: boolean;
   readonly reviewer: string;
+  /** Others of the ticket that said the same (RND-3). */
+  readonly seen_by?: readonly string[] | undefined;
+  /** Inner hashes of what was redacted of its texts (REV-8). */
+  readonly redacted?: readonly Redacted[] | undefined;
 }
 /** A result as a runner reports it. */
 export interface ReportedResult {
@@ -76,7 +81,7 @@ export function foreignReviewer(spec: TicketSpec, result: ReportedResult): strin
  * A result as it may count. `reviewed` needs a verdict, and for each reviewer of the ticket a complete
  * session of it or of one of its fallbacks, for a model one that was admitted for that very reviewer
  * (`admitted`: reviewer by session id): a reviewer that did not run is never "no findings" (REV-10).
- * Findings are redacted again, their fingerprints made anew.
+ * Findings are redacted again, their fingerprints made anew; `salt` is that of the runner (REV-8).
  */
 export function checkResult(
   spec: TicketSpec,
@@ -84,8 +89,9 @@ export function checkResult(
   result: ReportedResult,
   admitted: ReadonlyMap<string, string>,
   redactor: Redactor,
+  salt: string,
 ): CheckedResult {
-  const findings = distinct(result.findings.map((one) => cleanFinding(one, path, redactor)));
+  const findings = distinct(result.findings.map((one) => cleanFinding(one, path, redactor, salt)));
   const missing = result.end === 'reviewed' ? missingReviewer(spec, result, admitted) : null;
   const broken =
     missing !== null
@@ -145,7 +151,12 @@ function missingReviewer(
 }
 
 /** Redacted text, line numbers in order, and a fingerprint that is ours (REV-5, REV-8). */
-function cleanFinding(finding: ReportedFinding, path: WirePath, redactor: Redactor): ReportedFinding {
+function cleanFinding(
+  finding: ReportedFinding,
+  path: WirePath,
+  redactor: Redactor,
+  salt: string,
+): ReportedFinding {
   const clean = (text: string) => redactor.redact(text).toWellFormed().replaceAll('\u0000', '\ufffd');
   const title = clean(finding.title);
   const quote = clean(finding.quote);
@@ -159,8 +170,10 @@ function cleanFinding(finding: ReportedFinding, path: WirePath, redactor: Redact
         ordinal = n;
         break;
       }
+  const raw = [finding.title, finding.quote, finding.body, finding.suggestion];
   return {
     ...finding,
+    redacted: distinctRedacted([...(finding.redacted ?? []), ...redactedOf(redactor, salt, raw)]),
     lens,
     title,
     quote,
@@ -181,7 +194,9 @@ function distinct(findings: readonly ReportedFinding[]): ReportedFinding[] {
     if (known === undefined) found.set(one.fingerprint, one);
     else {
       const worse = SEVERITIES.indexOf(one.severity) < SEVERITIES.indexOf(known.severity) ? one : known;
-      found.set(one.fingerprint, { ...worse, grounded: known.grounded || one.grounded });
+      const redacted = distinctRedacted([...(known.redacted ?? []), ...(one.redacted ?? [])]);
+      const seen_by = [known, one].flatMap((each) => [each.reviewer, ...(each.seen_by ?? [])]);
+      found.set(one.fingerprint, { ...worse, redacted, seen_by, grounded: known.grounded || one.grounded });
     }
   }
   return [...found.values()];

@@ -1,15 +1,19 @@
 /** What a ticket asks a runner for: plain types, which app/protocol's schemas take (compiled against each other when leased). */
 import type { RowData } from './ledger/row-kinds.ts';
+import type { WirePath } from './path.ts';
+import type { AgentKind } from './transcript.ts';
 
 /** Severities, worst first. */
 export type Severity = 'critical' | 'high' | 'medium' | 'low' | 'info';
+/** All severities, worst first. */
+export const SEVERITIES: readonly Severity[] = ['critical', 'high', 'medium', 'low', 'info'];
 /** How a ticket can end (TKT-2). */
 export type TicketEnd = RowData<'ticket.ended'>['end'];
 
 /** A reviewer as a ticket brings it (REV-1). */
 export interface TicketReviewer {
   name: string;
-  uses: 'anthropic' | 'openai' | 'xai' | 'openai-compatible' | 'command';
+  uses: 'anthropic' | 'openai' | 'xai' | 'openai-compatible' | AgentKind | 'command';
   model?: string | undefined;
   base_url?: string | undefined;
   key?: string | undefined;
@@ -19,7 +23,7 @@ export interface TicketReviewer {
   command?:
     | {
         run: string[];
-        output: 'sarif' | 'countersign';
+        output: 'sarif' | 'rdjson' | 'checkstyle' | 'eslint-json' | 'countersign';
         paths: string[];
         ok_exit: number[];
         deletions: boolean;
@@ -41,6 +45,10 @@ export interface TicketSpec {
   reviewers: TicketReviewer[];
   fallbacks: TicketReviewer[];
   lenses: string[];
+  /** The block's acceptance clauses; absent in tickets of before. */
+  clauses?: string[] | undefined;
+  /** The files of the block nearest to this one (REV-2). */
+  near?: WirePath[] | undefined;
   max_lines: number;
   timeout_ms: number;
   prompt_version: string;

@@ -5,6 +5,7 @@
  */
 import type * as z from 'zod';
 import type { kindSchema, levelSchema } from './ledger/row-fields.ts';
+import { LIMITS } from './limits.ts';
 import { compilePatterns } from './ownership/match.ts';
 import type { WirePath } from './path.ts';
 import type { ReviewerEntry } from './policy/reviewer.ts';
@@ -34,7 +35,7 @@ export type Routing =
     }
   | { readonly invalid: 'route_invalid'; readonly detail: string };
 
-const DEFAULT_TIMEOUT_MS = 300_000;
+const DEFAULT_TIMEOUT_MS = LIMITS.sessionTimeoutMs.default;
 const ORDER: readonly ReviewLevel[] = ['L1', 'L2', 'L3'];
 
 /** The higher of two levels. */
@@ -50,6 +51,16 @@ export function routeLevel(policy: Policy, file: RoutedFile, byKind: ReviewLevel
   if (file.guarded) return policy.highest;
   const levels = routesOf(policy, file).map((route) => route?.level ?? byKind);
   return levels.reduce(higherLevel);
+}
+
+/** Whether a matching route, of either path of a pair, asks for a person as well (GAT-6). */
+export function routeHuman(policy: Policy, file: RoutedFile): boolean {
+  return routesOf(policy, file).some((route) => route?.human === true);
+}
+
+/** The verify commands that matching routes name, of either path of a pair, sorted (VER-1). */
+export function routeVerify(policy: Policy, file: RoutedFile): string[] {
+  return [...new Set(routesOf(policy, file).flatMap((route) => route?.verify ?? []))].sort();
 }
 
 /**

@@ -19,6 +19,10 @@ const STRIKES: ReadonlySet<TicketEnd> = new Set<TicketEnd>([
   'timeout',
 ]);
 
+/** The least wait, and how many ends in a row are taken at a provider's word before the back-off is the least. */
+const LEAST_MS = 1_000;
+const TOLD_TRIES = 3;
+
 /** What a ticket has behind it. */
 export interface TicketPast {
   readonly losses: number;
@@ -33,8 +37,8 @@ export interface EndOutcome extends TicketPast {
 }
 
 /**
- * A final end ends the ticket; a transient one puts it back with the provider's retry-after, else
- * 30 s doubling to 15 min. Three lost grants or three time-outs are final. A loss counts only when
+ * A final end ends the ticket; a transient one puts it back with the provider's retry-after, from the
+ * fourth in a row on no less than the back-off, else 30 s doubling to 15 min. Three lost grants or three time-outs are final. A loss counts only when
  * the runner had nothing else, so only the guilty ticket is counted; the others are suspects and are
  * leased alone from then on (TKT-6).
  */
@@ -50,10 +54,12 @@ export function endTicketWith(
   const final = losses >= LIMITS.lostGrants.default || timeouts >= LIMITS.lostGrants.default;
   const { default: min } = LIMITS.backoffMinMs;
   const own = doubled(min, LIMITS.backoffMaxMs.default, past.transients);
+  // a provider that says "at once" again and again would cost a session and a row each second
+  const least = past.transients < TOLD_TRIES ? LEAST_MS : own;
   const told =
     facts.retryAfterMs === null
       ? own
-      : Math.min(Math.max(0, facts.retryAfterMs), LIMITS.settledMaxMs.default);
+      : Math.min(Math.max(least, facts.retryAfterMs), LIMITS.settledMaxMs.default);
   return {
     losses,
     timeouts,

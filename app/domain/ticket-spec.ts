@@ -74,9 +74,9 @@ export function reviewerSpec(
     name,
     uses: entry.uses,
     model: entry.model,
-    ...(entry.base_url === undefined ? {} : { base_url: entry.base_url }),
+    ...('base_url' in entry && entry.base_url !== undefined ? { base_url: entry.base_url } : {}),
     ...(entry.key === undefined ? {} : { key: entry.key }),
-    ...(entry.max_output === undefined ? {} : { max_output: entry.max_output }),
+    ...('max_output' in entry && entry.max_output !== undefined ? { max_output: entry.max_output } : {}),
     ...(entry.lenses === undefined ? {} : { lenses: [...entry.lenses] }),
     fallbacks: [...entry.fallbacks],
   };

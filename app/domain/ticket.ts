@@ -13,12 +13,13 @@ import type { WirePath } from './path.ts';
  * | from | to | when |
  * |---|---|---|
  * | (new) | `pending` | it is cut and nothing stands in its way |
- * | (new) | `held` | the path is leased for other content (TKT-3) |
+ * | (new) | `held` | the path is leased for other content (TKT-3), or its block waits for another (BLK-5) |
+ * | `pending` | `held` | its block waits for another now |
  * | `pending` | `leased` | a runner leases it |
  * | `pending` | `superseded` | a new head wants other content |
  * | `pending` `held` | `cancelled` | the run closes, or the path leaves the change |
  * | `pending` `held` | `skipped` | its key was reviewed before and is reused (TKT-4) |
- * | `held` | `pending` | the lease before it ended or expired |
+ * | `held` | `pending` | the lease before it ended or expired, or what its block comes after has passed |
  * | `held` | `superseded` | a newer head wants other content again |
  * | `leased` | `ended` | reviewed, or a final unavailable end |
  * | `leased` | `pending` | a transient end, given back, expired, recalled |

@@ -12,8 +12,10 @@ export type WorkflowOf = Readonly<{
   ref: string;
   /** Environment variables with provider keys, each from the secret of the same name. */
   keys?: readonly string[];
-  /** Shell lines that install the linters the policy names; fixed text, nothing of a ticket. */
+  /** Shell lines that install what the policy's reviewers need; fixed text, nothing of a ticket. */
   setup?: readonly string[];
+  /** The image the job runs in, as root: agents are started as another user, which only root can (REV-11). */
+  container?: string;
 }>;
 
 /** Where the file lives in a repository. */
@@ -31,6 +33,10 @@ export function workflowFile(of: WorkflowOf): string {
   for (const key of keys)
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(key)) throw new TypeError(`not a variable name: ${key}`);
   const setup = (of.setup ?? []).map((line) => `      - run: ${JSON.stringify(line)}\n`).join('');
+  const container =
+    of.container === undefined
+      ? ''
+      : `    # root, so that agents run as another user; pin it by digest where you can\n    container: ${JSON.stringify(of.container)}\n`;
   const env = keys.map((key) => `          ${key}: \${{ secrets.${key} }}\n`).join('');
   return `# Countersign's runner: reviews files of pull requests by their git objects, without a checkout.
 # Started by the app; it holds a read-only token and proves itself by OIDC.
@@ -57,7 +63,7 @@ jobs:
   review:
     name: review
     runs-on: ubuntu-latest
-    timeout-minutes: 60
+${container}    timeout-minutes: 60
     permissions:
       contents: read
       id-token: write

@@ -3,18 +3,20 @@
  * rows that prove it, and queues what follows. All or nothing. No network call inside it.
  *
  * Reads: the run and the head of its chain. Writes: ledger rows, jobs, whatever `fn` writes.
- * Calls: the signer. May fail with: `run_missing`, `nested_unit_of_work`, `row_invalid`,
+ * Calls: the signer. May fail with: `run_missing`, `nested_unit_of_work`, `row_invalid`, `ledger_invalid`,
  * `database_unreachable` (the answer to COMMIT may be what was lost: look before trying again).
  */
-import type { Database, Tx } from '../../db/client.ts';
-import { addJobs, type NewJob } from '../../db/store/job.ts';
+import type { Answer, Database, Statement, Tx } from '../../db/client.ts';
+import { jobStatements, type NewJob } from '../../db/store/job.ts';
 import {
   appendRows,
   insertHead,
   type LedgerHead,
   lockChain,
+  lockedRun,
   lockRun,
   readHead,
+  rowStatements,
 } from '../../db/store/ledger.ts';
 import { insertRun, type NewRun, type Run } from '../../db/store/run.ts';
 import {
@@ -39,16 +41,14 @@ export interface LedgerUnit {
   /** Signs a row at the end of the chain and gives its `seq`; written with the commit, so nothing reads it back inside. */
   append<K extends RowKind>(kind: K, draft: Omit<RowDraft<K>, 'kind'>): number;
   /** Queues a job with the commit; `key` makes many causes one job. */
-  enqueue(
-    task: string,
-    payload: unknown,
-    options?: { readonly key?: string; readonly priority?: number },
-  ): void;
+  enqueue(task: string, payload: unknown, options?: Pick<NewJob, 'key' | 'priority' | 'afterMs'>): void;
 }
 
 /** A unit of work on a run: `run` is locked, as it was when the unit began. */
 export interface RunUnit extends LedgerUnit {
   readonly run: Run;
+  /** Whether the chain was found cut before (LED-9): a row on top would hide it, and `append` throws `ledger_invalid`. */
+  readonly broken: boolean;
 }
 
 /** The effects that a unit of work needs. */
@@ -62,10 +62,49 @@ const MOST_ATTEMPTS = 5;
 
 /** Runs `fn` as one unit of work on a run. It may be called again after a conflict, so it keeps nothing outside. */
 export function withRun<T>(deps: UnitDeps, runId: string, fn: (unit: RunUnit) => Promise<T>): Promise<T> {
-  return attempt(deps, 'reads', async (tx, work) => {
-    const locked = await lockRun(tx, runId);
-    if (locked === undefined) throw new Fault('run_missing', `there is no run ${runId}`);
-    return fn({ ...work.on(tx, locked.head, locked.now), run: locked.run });
+  return attempt(
+    deps,
+    async (tx, work, opened) => {
+      const locked = lockedRun(opened);
+      if (locked === undefined) throw new Fault('run_missing', `there is no run ${runId}`);
+      const { head, now, run, broken } = locked;
+      return fn({ ...work.on(tx, head, now, broken), run, broken });
+    },
+    lockRun(runId),
+  );
+}
+
+/**
+ * Units of work on several runs in one commit, by run: all of it or none. Runs are locked in the order of
+ * their ids, so that two of these never wait for each other. It may be called again after a conflict.
+ */
+export function withRuns<T>(
+  deps: UnitDeps,
+  runIds: readonly string[],
+  fn: (units: ReadonlyMap<string, RunUnit>, tx: Tx) => Promise<T>,
+): Promise<T> {
+  const ids = [...new Set(runIds)].sort();
+  const locks = lockRun('').length;
+  return retried(() => {
+    const works = ids.map((id) => ({ id, work: new Work(deps.signer) }));
+    return deps.database.transaction(
+      async (tx, opened) => {
+        const units = new Map<string, RunUnit>();
+        for (const [i, { id, work }] of works.entries()) {
+          const locked = lockedRun(opened.slice(i * locks, (i + 1) * locks));
+          if (locked === undefined) throw new Fault('run_missing', `there is no run ${id}`);
+          const { head, now, run, broken } = locked;
+          units.set(id, { ...work.on(tx, head, now, broken), run, broken });
+        }
+        return fn(units, tx);
+      },
+      // one statement for the jobs of all: their keys' locks are taken in one order everywhere
+      () => [
+        ...works.flatMap(({ work }) => work.rowStatements()),
+        ...jobStatements(works.flatMap(({ work }) => work.jobs)),
+      ],
+      ids.flatMap(lockRun),
+    );
   });
 }
 
@@ -78,7 +117,7 @@ export function openRun<T>(
   record: NewRun,
   fn: (unit: RunUnit) => Promise<T>,
 ): Promise<T | undefined> {
-  return attempt(deps, 'writes', async (tx, work) => {
+  return attempt(deps, async (tx, work) => {
     const run = await insertRun(tx, record);
     if (run === null) return undefined;
     const log = deps.signer.logOf(run.installationId);
@@ -92,7 +131,7 @@ export function openRun<T>(
     });
     const found = await readHead(tx, run.id);
     if (found === undefined) throw new Fault('bug', 'a head that was just inserted is missing');
-    const result = await fn({ ...work.on(tx, found.head, found.now), run });
+    const result = await fn({ ...work.on(tx, found.head, found.now), run, broken: false });
     if (work.rows.length === 0) throw new Fault('bug', 'a run was opened without a row');
     return result;
   });
@@ -110,7 +149,7 @@ export function withInstallation<T>(
   installation: InstallationChain,
   fn: (unit: LedgerUnit) => Promise<T>,
 ): Promise<T> {
-  return attempt(deps, 'reads', async (tx, work) => fn(await openInstallation(deps, tx, work, installation)));
+  return attempt(deps, async (tx, work) => fn(await openInstallation(deps, tx, work, installation)));
 }
 
 /**
@@ -127,7 +166,7 @@ export async function appendToInstallation<K extends RowKind>(
   const work = new Work(deps.signer);
   const unit = await openInstallation(deps, tx, work, installation);
   unit.append(kind, draft);
-  await work.write(tx);
+  await appendRows(tx, installationRun(installation.id), work.rows);
 }
 
 async function openInstallation(
@@ -137,8 +176,7 @@ async function openInstallation(
   installation: InstallationChain,
 ): Promise<LedgerUnit> {
   const runId = installationRun(installation.id);
-  await lockChain(tx, runId);
-  let found = await readHead(tx, runId);
+  let found = await lockChain(tx, runId);
   if (found === undefined) {
     const log = deps.signer.logOf(installation.id);
     const genesis = genesisOf(log, { kind: 'installation', epoch: installation.epoch });
@@ -157,19 +195,26 @@ export function subjectOf(run: Pick<Run, 'repositoryId' | 'pull' | 'groupHead' |
   throw new Fault('bug', 'a run of neither a pull request nor a group');
 }
 
-async function attempt<T>(
+function attempt<T>(
   deps: UnitDeps,
-  opening: 'reads' | 'writes',
-  fn: (tx: Tx, work: Work) => Promise<T>,
+  fn: (tx: Tx, work: Work, opened: readonly Answer[]) => Promise<T>,
+  first?: readonly Statement[],
 ): Promise<T> {
-  for (let n = 1; ; n++) {
+  return retried(() => {
     const work = new Work(deps.signer);
+    return deps.database.transaction(
+      (tx, opened) => fn(tx, work, opened),
+      () => work.statements(),
+      first,
+    );
+  });
+}
+
+/** Runs a transaction again after a lost race for a chain, a deadlock or a serialization failure. */
+export async function retried<T>(unit: () => Promise<T>): Promise<T> {
+  for (let n = 1; ; n++) {
     try {
-      return await deps.database.transaction(
-        (tx) => fn(tx, work),
-        (tx) => work.write(tx),
-        opening,
-      );
+      return await unit();
     } catch (error) {
       if (n >= MOST_ATTEMPTS || !isConflict(error)) throw error;
     }
@@ -179,7 +224,7 @@ async function attempt<T>(
 /** The rows and jobs of one attempt: signed as they are appended, written with the commit. */
 class Work {
   readonly rows: StoredRow[] = [];
-  readonly #jobs: NewJob[] = [];
+  readonly jobs: NewJob[] = [];
   readonly #signer: Signer;
   #tip: ChainTip | undefined;
 
@@ -187,16 +232,21 @@ class Work {
     this.#signer = signer;
   }
 
-  on(tx: Tx, head: LedgerHead, now: Date): LedgerUnit {
+  on(tx: Tx, head: LedgerHead, now: Date, broken = false): LedgerUnit {
     const hash = head.hash ?? head.genesis;
     this.#tip = { log: head.log, run: head.runId, repo: head.repositoryId, seq: head.seq, hash };
     return {
       tx,
       now,
       head,
-      append: (kind, draft) => this.#append(now, { kind, ...draft } as AnyDraft),
+      append: (kind, draft) => {
+        // the last line of defence: who appends asks `isWhole` or `broken` first
+        if (broken)
+          throw new Fault('ledger_invalid', `run ${head.runId} was found cut and gets no row on top`);
+        return this.#append(now, { kind, ...draft } as AnyDraft);
+      },
       enqueue: (task, payload, options = {}) => {
-        this.#jobs.push({ task, payload, ...options });
+        this.jobs.push({ task, payload, ...options });
       },
     };
   }
@@ -209,12 +259,14 @@ class Work {
     return row.seq;
   }
 
-  /** Sends what closes the unit, all of it before the first await: it travels with COMMIT. */
-  write(tx: Tx): Promise<unknown> {
-    const sent: Promise<void>[] = [];
-    if (this.#tip !== undefined && this.rows.length > 0) sent.push(appendRows(tx, this.#tip.run, this.rows));
-    if (this.#jobs.length > 0) sent.push(addJobs(tx, this.#jobs));
-    return Promise.all(sent);
+  /** What closes the unit: it travels with COMMIT. */
+  statements(): Statement[] {
+    return [...this.rowStatements(), ...jobStatements(this.jobs)];
+  }
+
+  /** The rows alone, for a commit that has the jobs of several. */
+  rowStatements(): Statement[] {
+    return this.#tip === undefined ? [] : rowStatements(this.#tip.run, this.rows);
   }
 }
 

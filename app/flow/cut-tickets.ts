@@ -1,43 +1,42 @@
 /**
- * From the changed paths of a run's present head to tickets (TKT-1…TKT-3, TKT-5, POOL-3).
+ * From the changed paths of a run's present head to tickets (TKT-1…TKT-5, POOL-3).
  *
- * Reads: run, its files, blocks and findings, policy, tickets, providers; config blobs by git, outside the transaction.
- * Writes: ticket, lease (recalls), provider, slot, `provider_down`; rows `ticket.ended` where nobody can review.
- * Calls: git, only where a reviewer names config files. Queues: dispatch, decide-gate.
+ * Reads: run, its files, blocks and findings, policy, tickets, providers, verified rows of this and of other runs;
+ * config blobs by git, outside the transaction. Writes: ticket, lease (recalls), provider, slot, finding, receipt,
+ * `provider_down`; rows `ticket.ended` where nobody can review, `ticket.reused finding.raised receipt.reserved
+ * receipt.reused`. Calls: git, only where a reviewer names config files. Queues: dispatch, settle-receipts, decide-gate.
  * May fail with: `run_missing`, `git_unavailable` (retryable).
  */
 
 import { listBlocks, type StoredBlock } from '../../db/store/block.ts';
 import { listFiles, type StoredFile } from '../../db/store/file.ts';
 import { listOpenFindings, type StoredFinding } from '../../db/store/finding.ts';
+import { freeTickets, holdTickets } from '../../db/store/held.ts';
 import { findRepository } from '../../db/store/installation.ts';
 import { listActiveLeaseStates, recallLease } from '../../db/store/lease.ts';
 import { loadPolicy } from '../../db/store/policy.ts';
-import { ensureProviders } from '../../db/store/provider.ts';
 import { findRun, type Run } from '../../db/store/run.ts';
 import {
   dropTickets,
-  endUnleased,
+  liftTickets,
   listActiveTickets,
   listOverTickets,
-  type NewTicket,
-  putTickets,
+  skipTickets,
 } from '../../db/store/ticket.ts';
-import { type KnownTicket, planCut, type Rerun, turnOf, type WantedReview } from '../domain/cut.ts';
-import { LIMITS } from '../domain/limits.ts';
+import { type Cut, type KnownTicket, planCut, type Rerun } from '../domain/cut.ts';
 import { encodePath, pathKey } from '../domain/path.ts';
-import { type Policy, parsePolicy } from '../domain/policy.ts';
-import { COMMAND } from '../domain/provider.ts';
-import type { TicketReviewer } from '../domain/review.ts';
-import { routeFile } from '../domain/routing.ts';
+import { parsePolicy } from '../domain/policy.ts';
 import { ticketId } from '../domain/ticket.ts';
-import { configPaths, reviewersOf } from '../domain/ticket-spec.ts';
+import { configPaths } from '../domain/ticket-spec.ts';
 import { Fault } from '../errors.ts';
-import { PROMPT_VERSION } from '../protocol/runner.ts';
 import { type RunUnit, withRun } from './append-rows.ts';
 import { cloneUrl } from './clone-url.ts';
+import { openTickets, type Snapshot, type Wanted } from './cut-tickets/open.ts';
+import { reserveReceipts } from './cut-tickets/receipts.ts';
+import { type ReviewsThere, readReviews, readTaken, takeOver } from './cut-tickets/reuse.ts';
 import type { Deps } from './deps.ts';
 import { pointTicketsOf } from './point-tickets.ts';
+import { verifyRun } from './verify-run.ts';
 
 /** What a run's tickets are cut for; `rerun` opens the next round of what is over. */
 export interface CutInput {
@@ -49,17 +48,8 @@ export interface CutOutcome {
   readonly kind: 'cut' | 'waits' | 'no_policy';
   readonly opened: number;
   readonly dropped: number;
-}
-
-interface Snapshot {
-  readonly hash: string;
-  readonly policy: Policy | null;
-  readonly config: ReadonlyMap<string, string | null>;
-}
-
-interface Wanted extends WantedReview {
-  readonly file: StoredFile;
-  readonly level: 'L1' | 'L2' | 'L3';
+  /** Keys whose review elsewhere was taken over (TKT-4). */
+  readonly reused: number;
 }
 
 const ATTEMPTS = 3;
@@ -69,9 +59,14 @@ export async function cutTickets(deps: Deps, input: CutInput): Promise<CutOutcom
   for (let n = 1; ; n++) {
     const run = await findRun(deps.database.db, input.run);
     if (run === null) throw new Fault('run_missing', `there is no run ${input.run}`);
-    if (run.policyHash === null) return { kind: 'no_policy', opened: 0, dropped: 0 };
+    if (run.policyHash === null) return { kind: 'no_policy', opened: 0, dropped: 0, reused: 0 };
     const snapshot = await readSnapshot(deps, run, run.policyHash);
-    const outcome = await withRun(deps, input.run, (unit) => cut(deps, unit, snapshot, input.rerun ?? null));
+    // before the lock: what is learnt meanwhile cuts this run again
+    const keys = (await listFiles(deps.database.db, run.id)).flatMap((file) => file.key ?? []);
+    const there = spends(run) ? await readReviews(deps, run, snapshot.policy, keys) : new Map();
+    const outcome = await withRun(deps, input.run, (unit) =>
+      cut(deps, unit, snapshot, there, input.rerun ?? null),
+    );
     if (outcome !== 'moved') {
       deps.log.info({ run: input.run, ...outcome }, 'cut-tickets');
       return outcome;
@@ -104,16 +99,19 @@ async function cut(
   deps: Deps,
   unit: RunUnit,
   snapshot: Snapshot,
+  there: ReviewsThere,
   rerun: Rerun | null,
 ): Promise<CutOutcome | 'moved'> {
   const { tx, run } = unit;
   if (run.policyHash !== snapshot.hash) return 'moved';
-  const spends = run.status === 'open' && run.allowedRule !== null && run.head !== null;
   const asleep = run.draft && snapshot.policy?.review.drafts === 'off';
-  if (!spends) return { kind: 'waits', opened: 0, dropped: 0 };
+  // nothing is spent on a run whose ledger does not verify (LED-8)
+  const { verdict, rows } = await verifyRun(deps, run, { reader: tx });
+  if (!spends(run) || unit.broken || verdict.kind === 'invalid')
+    return { kind: 'waits', opened: 0, dropped: 0, reused: 0 };
   const files = await listFiles(tx, run.id);
   const blocks = await listBlocks(tx, run.id);
-  const wanted = asleep ? [] : wantedOf(files, await listOpenFindings(tx, run.id));
+  const wanted = asleep ? [] : wantedOf(files, blocks, await listOpenFindings(tx, run.id));
   const active = await listActiveTickets(tx, run.id);
   const leases = await listActiveLeaseStates(tx, run.id);
   const keys = [...new Set(wanted.map((one) => one.key))];
@@ -123,8 +121,14 @@ async function cut(
     block: ticket.blockId,
     key: ticket.key,
     round: ticket.round,
-    state: ticket.state,
-    end: ticket.verdict === 'cannot_review' ? 'cannot_review' : ticket.end,
+    // reused: over, with the result of another run
+    state: ticket.state === 'skipped' && ticket.seq !== null ? 'ended' : ticket.state,
+    end:
+      ticket.state === 'skipped'
+        ? 'reviewed'
+        : ticket.verdict === 'cannot_review'
+          ? 'cannot_review'
+          : ticket.end,
     // only a lease without a session is recalled; the others are left to end (TKT-3)
     lease: ticket.leaseId !== null && leases.get(ticket.leaseId) === false ? ticket.leaseId : null,
     seq: ticket.seq,
@@ -138,24 +142,88 @@ async function cut(
       await dropTickets(tx, ids, state, reason);
     }
   }
+  await holdTickets(tx, plan.hold);
+  await freeTickets(tx, plan.free);
   for (const lease of plan.recall) await recallLease(tx, lease);
-  await open(deps, unit, snapshot, blocks, plan.open);
+  await openTickets(deps, unit, snapshot, blocks, files, plan.open);
+  const reused = await reuse(deps, unit, there, wanted, known, plan);
+  const receipts = asleep ? 0 : await reserveReceipts(deps, unit, snapshot.policy, rows);
   const waiting = await pointTicketsOf(unit, snapshot.policy);
+  // GAT-5: what a merge group waits for goes before everything else
+  if (run.groupHead !== null) await liftTickets(tx, run.id);
   if (waiting > 0)
     unit.enqueue('dispatch', { repository: run.repositoryId }, { key: `dispatch:${run.repositoryId}` });
-  if (plan.open.length > 0 || plan.drop.length > 0)
+  if (plan.open.length > 0 || plan.drop.length > 0 || reused > 0 || receipts > 0)
     unit.enqueue('decide-gate', { run: run.id }, { key: `decide-gate:${run.id}` });
-  return { kind: 'cut', opened: plan.open.length, dropped: plan.drop.length };
+  return { kind: 'cut', opened: plan.open.length, dropped: plan.drop.length, reused };
 }
 
-function wantedOf(files: readonly StoredFile[], findings: readonly StoredFinding[]): Wanted[] {
+function spends(run: Run): boolean {
+  return run.status === 'open' && run.allowedRule !== null && run.head !== null;
+}
+
+/**
+ * TKT-4: takes over what other runs say of the keys that this head wants, each result once. A key that
+ * was not reviewed here needs no runner then, unless a finding of other content waits for one (RND-1).
+ */
+async function reuse(
+  deps: Deps,
+  unit: RunUnit,
+  there: ReviewsThere,
+  wanted: readonly Wanted[],
+  known: readonly KnownTicket[],
+  plan: Cut<Wanted>,
+): Promise<number> {
+  const { run, tx } = unit;
+  if (!wanted.some((one) => there.has(one.key))) return 0;
+  const taken = await readTaken(deps, unit);
+  if (taken === null) return 0;
+  const skipped: { id: string; seq: number }[] = [];
+  let reused = 0;
+  for (const one of wanted) {
+    const fresh = (there.get(one.key) ?? []).filter(
+      (review) => review.seq > (taken.get(`${one.key} ${review.run}`) ?? 0),
+    );
+    if (fresh.length === 0) continue;
+    const mine = known.filter((ticket) => ticket.key === one.key && ticket.path === one.path);
+    const opened = plan.open.find((item) => item.wanted === one);
+    const newest = Math.max(0, ...mine.map((ticket) => ticket.round));
+    const round = opened?.round ?? newest;
+    const ticket = ticketId({ run: run.id, block: one.block, key: one.key, round });
+    const seq = await takeOver(unit, fresh, {
+      ticket,
+      key: one.key,
+      path: one.file.path,
+      block: one.block,
+      actor: { kind: 'app', id: deps.github.appId, via: 'schedule' },
+      cause: { kind: 'schedule', id: 'cut-tickets', sha256: null },
+    });
+    reused++;
+    if (one.foreignSeq !== null || mine.some((other) => other.state === 'ended')) continue;
+    const active = mine.find((other) => other.state === 'pending' || other.state === 'held');
+    const id = opened === undefined ? active?.id : ticket;
+    if (id !== undefined) skipped.push({ id, seq });
+  }
+  await skipTickets(tx, skipped);
+  return reused;
+}
+
+function wantedOf(
+  files: readonly StoredFile[],
+  blocks: readonly StoredBlock[],
+  findings: readonly StoredFinding[],
+): Wanted[] {
+  const waiting = new Set(blocks.flatMap((block) => (block.status === 'waiting' ? [block.id] : [])));
   const found = new Map<string, StoredFinding[]>();
   for (const one of findings) {
     const path = pathKey(one.path);
     found.set(path, [...(found.get(path) ?? []), one]);
   }
   const foreignSeq = (path: string, key: string) => {
-    const foreign = (found.get(path) ?? []).filter((one) => one.key !== key).map((one) => one.seq);
+    // an answer and a rename are news too, whatever content the finding is of
+    const foreign = (found.get(path) ?? [])
+      .filter((one) => one.key !== key || one.state === 'answered' || one.carriedSeq !== null)
+      .map((one) => Math.max(one.seq, one.carriedSeq ?? 0));
     return foreign.length === 0 ? null : Math.max(...foreign);
   };
   return files.flatMap((file) =>
@@ -165,6 +233,7 @@ function wantedOf(files: readonly StoredFile[], findings: readonly StoredFinding
           {
             path: pathKey(encodePath(file.path)),
             block: file.blockId,
+            waits: waiting.has(file.blockId),
             key: file.key,
             foreignSeq: foreignSeq(pathKey(encodePath(file.path)), file.key),
             file,
@@ -172,126 +241,4 @@ function wantedOf(files: readonly StoredFile[], findings: readonly StoredFinding
           },
         ],
   );
-}
-
-async function open(
-  deps: Deps,
-  unit: RunUnit,
-  snapshot: Snapshot,
-  blocks: readonly StoredBlock[],
-  items: readonly { readonly wanted: Wanted; readonly round: number; readonly held: boolean }[],
-): Promise<void> {
-  const { tx, run } = unit;
-  const block = new Map(blocks.map((one) => [one.id, one]));
-  const nth = new Map<string, number>();
-  const tickets: NewTicket[] = [];
-  const failed: { ticket: NewTicket; end: 'route_invalid' | 'config-snapshot'; detail: string }[] = [];
-  for (const { wanted, round, held } of items) {
-    const n = nth.get(wanted.block) ?? 0;
-    nth.set(wanted.block, n + 1);
-    const routed = route(snapshot.policy, wanted);
-    const specs =
-      snapshot.policy === null || 'end' in routed
-        ? { reviewers: [] as TicketReviewer[], fallbacks: [] as TicketReviewer[], providers: [COMMAND] }
-        : reviewersOf(snapshot.policy, routed.reviewers, snapshot.config);
-    const ticket: NewTicket = {
-      id: ticketId({ run: run.id, block: wanted.block, key: wanted.key, round }),
-      runId: run.id,
-      installationId: run.installationId,
-      repositoryId: run.repositoryId,
-      blockId: wanted.block,
-      path: wanted.file.path,
-      fromPath: wanted.file.fromPath,
-      key: wanted.key,
-      round,
-      state: held ? 'held' : 'pending',
-      level: wanted.level,
-      policyHash: snapshot.hash,
-      reviewers: specs.reviewers.map((one) => one.name),
-      provider: specs.providers[0] ?? COMMAND,
-      providers: specs.providers,
-      parallel: snapshot.policy?.review.parallel ?? LIMITS.runParallel.default,
-      turn: turnOf(n, block.get(wanted.block)?.position ?? 1023),
-      spec: {
-        kind: 'review',
-        pull: run.pull,
-        mode: { base: wanted.file.modeBase, head: wanted.file.modeHead },
-        blob: { base: wanted.file.blobBase, head: wanted.file.blobHead },
-        head: run.head ?? '',
-        merge_base: run.mergeBase ?? '',
-        block: briefOf(wanted.block, block.get(wanted.block)),
-        reviewers: specs.reviewers,
-        fallbacks: specs.fallbacks,
-        lenses: [...(snapshot.policy?.review.lenses ?? [])],
-        max_lines: snapshot.policy?.review.max_lines ?? 1,
-        timeout_ms: 'end' in routed ? 0 : routed.timeoutMs,
-        prompt_version: PROMPT_VERSION,
-      },
-    };
-    tickets.push(ticket);
-    if ('end' in routed) failed.push({ ticket, ...routed });
-  }
-  const providers = [...new Set(tickets.flatMap((one) => one.providers))];
-  await ensureProviders(tx, run.installationId, providers, LIMITS.providerSlots.default);
-  await putTickets(tx, tickets);
-  for (const { ticket, end, detail } of failed) {
-    const seq = unit.append('ticket.ended', {
-      block: ticket.blockId,
-      actor: { kind: 'app', id: deps.github.appId, via: 'schedule' },
-      cause: { kind: 'schedule', id: 'cut-tickets', sha256: null },
-      data: {
-        ticket: ticket.id,
-        key: ticket.key,
-        path: encodePath(ticket.path),
-        block: ticket.blockId,
-        round: ticket.round,
-        grant: 0,
-        level: ticket.level,
-        policy: ticket.policyHash,
-        end,
-        final: true,
-        verdict: null,
-        partial: false,
-        detail: detail.slice(0, 200),
-        runner: null,
-        sessions: [],
-        findings: [],
-        brief: null,
-        result: null,
-        ms: 0,
-      },
-    });
-    await endUnleased(tx, ticket.id, end, detail, seq);
-  }
-}
-
-type Routed =
-  | { readonly reviewers: readonly string[]; readonly timeoutMs: number }
-  | { readonly end: 'route_invalid' | 'config-snapshot'; readonly detail: string };
-
-function route(policy: Policy | null, wanted: Wanted): Routed {
-  if (policy === null)
-    return { end: 'config-snapshot', detail: 'the policy it was cut with is missing or damaged' };
-  const { file } = wanted;
-  const routing = routeFile(policy, {
-    path: encodePath(file.path),
-    from: file.fromPath === null ? null : encodePath(file.fromPath),
-    kind: file.kind as Parameters<typeof routeFile>[1]['kind'],
-    lines: file.lines,
-    level: wanted.level,
-    guarded: file.ownership === 'guarded',
-    deleted: file.status === 'D',
-  });
-  if ('invalid' in routing) return { end: 'route_invalid', detail: routing.detail };
-  if (routing.reviewers.length === 0) return { end: 'route_invalid', detail: 'nobody reads this path' };
-  return routing;
-}
-
-function briefOf(id: string, block: StoredBlock | undefined): { id: string; title: string; brief: string } {
-  const brief = block?.detail['brief'];
-  return {
-    id,
-    title: (block?.title ?? id).slice(0, 1000),
-    brief: (typeof brief === 'string' ? brief : '').slice(0, 20_000),
-  };
 }

@@ -2,21 +2,38 @@
  * Decides the gate of a run and records it (GAT-1…GAT-4, LED-9, LED-10).
  *
  * Reads: what judge-run reads, check runs of the run. Writes: `gate.decided` when the verdict's digest
- * changed, the gate's projection, publish jobs. Calls: GitHub's list of our check runs, before a first
- * green and outside of any transaction. May fail with: what GitHub and Postgres do (retryable).
+ * changed, `block.ended block.reopened`, the projections of both, publish jobs, a cut where blocks wait;
+ * tickets and leases end where the ledger is invalid.
+ * Calls: GitHub's list of our check runs, before a first green and outside of any transaction.
+ * May fail with: what GitHub and Postgres do (retryable).
  */
 import { listChecksOfRun } from '../../db/store/check.ts';
 import { deferGate, findGate, listDueGates, putGate } from '../../db/store/gate.ts';
+import { listGroupsOf } from '../../db/store/group.ts';
 import { addJobs } from '../../db/store/job.ts';
+import { notifyRun } from '../../db/store/notice.ts';
 import { clearReason, setReason } from '../../db/store/reason.ts';
 import type { Run } from '../../db/store/run.ts';
-import { blockCheckName, FINDINGS_NAME, gateName, isGateName, publishKey } from '../domain/check.ts';
+import { cancelTicketsOfRun } from '../../db/store/ticket.ts';
+import {
+  blockCheckName,
+  FINDINGS_NAME,
+  gateName,
+  isGateName,
+  PREVIEW_NAME,
+  previewKey,
+  publishKey,
+} from '../domain/check.ts';
+import { gatePolicyOf } from '../domain/gate/policy.ts';
 import { gateDigest, recordGate } from '../domain/gate/record.ts';
+import { deepBlocks } from '../domain/gate/rounds.ts';
 import { Fault } from '../errors.ts';
 import { type RunUnit, withRun } from './append-rows.ts';
+import { recordStatuses } from './decide-gate/record-statuses.ts';
 import type { Deps } from './deps.ts';
 import { fetchProof, type Proof } from './fetch-proof.ts';
 import { type Judged, judgeRun } from './judge-run.ts';
+import { tellMembers } from './publish-checks/tell-members.ts';
 import { blocksOf } from './publish-checks/want-block.ts';
 
 /** What to decide. */
@@ -67,6 +84,14 @@ function isOver(run: Run): boolean {
   return run.status === 'closed' || run.status === 'merged';
 }
 
+function callsDeeper({ run, state, policy, facts }: Judged): boolean {
+  if (run.pull === null || policy === null || facts.ledger !== null) return false;
+  const called = deepBlocks(state, gatePolicyOf(policy));
+  return [...state.files.values()].some(
+    ({ block, level }) => called.has(block) && (level === 'L1' || level === 'L2'),
+  );
+}
+
 type Locked = DecideGateOutcome | { readonly kind: 'unproved'; readonly run: Run };
 
 async function decideLocked(deps: Deps, unit: RunUnit, proof: Proof | null): Promise<Locked> {
@@ -84,10 +109,13 @@ async function decideLocked(deps: Deps, unit: RunUnit, proof: Proof | null): Pro
   // the rows alone do not show it: kept, so that every later look at this run knows
   if (proved && judged.facts.ledger !== null)
     await setReason(tx, run.id, { ...judged.facts.ledger, dueAtMs: null });
+  // evidence takes no result: nobody works for it any more (LED-8)
+  if (judged.facts.ledger?.code === 'ledger_invalid') await cancelTicketsOfRun(tx, run.id, 'ledger_invalid');
   const { decision } = judged;
   const digest = gateDigest(decision);
   const turnsGreen = decision.conclusion === 'success' && (doubted || judged.state.gate?.digest !== digest);
   if (turnsGreen && !proved) return { kind: 'unproved', run };
+  await recordStatuses(unit, judged);
   const recorded = record(unit, judged, digest);
   const stood = await findGate(tx, run.id);
   const changed = recorded !== null || stood?.digest !== digest;
@@ -100,8 +128,16 @@ async function decideLocked(deps: Deps, unit: RunUnit, proof: Proof | null): Pro
     decidedAtMs: changed ? now.getTime() : (stood?.decidedAtMs ?? now.getTime()),
     dueAtMs: decision.dueAtMs,
   });
+  // RND-2: the round at L3 is a matter of levels, which a reading decides
+  if (callsDeeper(judged)) unit.enqueue('sync-run', { run: run.id }, { key: `sync-run:${run.id}` });
+  // a merge group weighs the verdicts of its members (GAT-5)
+  if (changed)
+    for (const group of await listGroupsOf(tx, run.id))
+      unit.enqueue('sync-group', { run: group }, { key: `sync-group:${group}`, priority: -5 });
   const undecided = decision.conclusion === 'in_progress' || decision.conclusion === 'queued';
   const blocks = new Map([...blocksOf(judged)].map(([id, one]) => [blockCheckName(id), one?.digest ?? null]));
+  await notifyRun(tx, run.id);
+  if (changed) await tellMembers(unit, decision);
   await publish(unit, [gateName(decision.mode), ...(undecided ? [] : [FINDINGS_NAME])], blocks);
   return { kind: changed ? 'decided' : 'unchanged', conclusion: decision.conclusion, head: decision.head };
 }
@@ -136,6 +172,12 @@ async function publish(
   const owed = new Map(blocks);
   for (const check of await listChecksOfRun(tx, run.repositoryId, run.id)) {
     const here = check.sha === run.toldHead;
+    if (here && check.name === PREVIEW_NAME && run.pull !== null) {
+      // what it would decide under another policy has moved with it (RUN-9)
+      const pull = { repository: run.repositoryId, pull: run.pull };
+      unit.enqueue('preview-policy', pull, { key: previewKey(run.repositoryId, run.pull), priority: 5 });
+      continue;
+    }
     if (here && blocks.has(check.name)) {
       // each look at a unit judges its runs: ten blocks that stand are none of them looked at
       if (check.written === check.wanted && check.written === blocks.get(check.name)) owed.delete(check.name);

@@ -1,6 +1,7 @@
 /** What the arrows are given: every effect they may have, as an interface. Built once in main.ts. */
 import type { Database } from '../../db/client.ts';
-import type { GitHubApp, GitReader } from '../github/port.ts';
+import type { GitReader } from '../github/port/git.ts';
+import type { GitHubApp, GitHubSignIn } from '../github/port.ts';
 import type { Signer } from '../signing/signer.ts';
 
 /** Structured logging; fields never hold secrets or foreign text beyond ids. */
@@ -36,4 +37,9 @@ export interface Deps {
   readonly log: Log;
   readonly ids: Ids;
   readonly settings: FlowSettings;
+}
+
+/** What the pages need besides; null: no OAuth client is configured, and nobody can sign in (OPS-8). */
+export interface PageDeps extends Deps {
+  readonly signIn: GitHubSignIn | null;
 }

@@ -2,14 +2,15 @@
  * Starts runners for a repository (POOL-1, POOL-2, POOL-4): the plan and the intents commit, then each
  * call is made, then its effect commits. A dispatch is a wake-up, never an assignment.
  *
- * Reads: run, ticket, policy, provider, slot, pool, runner, dispatch. Writes: dispatch, pool, `dispatch_stalled`;
+ * Reads: run, ticket, policy, spend, provider, slot, pool, registered pools, runner, dispatch. Writes: dispatch, pool, `dispatch_stalled`;
  * row `pool.changed`.
- * Calls: GitHub (workflow_dispatch, never twice for one intent). Queues: dispatch, decide-gate.
+ * Calls: GitHub (workflow_dispatch, never twice for one intent). Queues: dispatch, decide-gate, end-unaffordable.
  * May fail with: `github_rate_limited` (retryable).
  */
 import type { Tx } from '../../db/client.ts';
 import {
   addDispatch,
+  countRecentDispatches,
   type Dispatch,
   endDispatch,
   findDispatch,
@@ -18,21 +19,25 @@ import {
   WAITING_DISPATCH,
 } from '../../db/store/dispatch.ts';
 import { findInstallation, findRepository, type Repository } from '../../db/store/installation.ts';
-import { loadPolicy } from '../../db/store/policy.ts';
+import { addJobs } from '../../db/store/job.ts';
+import { listRegistered, listResidentRooms } from '../../db/store/pool.ts';
 import { countSlots, findPool, listProviders } from '../../db/store/provider.ts';
 import { findRun, productNow } from '../../db/store/run.ts';
 import { listLiveRunners } from '../../db/store/runner.ts';
-import { listWaiting, lockPlan, type Waiting } from '../../db/store/waiting.ts';
+import { findKill } from '../../db/store/setting.ts';
+import { listWaiting, listWaitingGroups, lockPlan, type Waiting } from '../../db/store/waiting.ts';
 import { LIMITS } from '../domain/limits.ts';
-import { type Plan, plan } from '../domain/plan.ts';
-import { type Policy, parsePolicy } from '../domain/policy.ts';
+import { isOut, type Plan, type PlanPool, plan } from '../domain/plan.ts';
+import { DEFAULT_POOL, type PoolEntry, poolName, servesReviews } from '../domain/policy/pool.ts';
 import { Fault } from '../errors.ts';
+import { readShort } from './budget-counts.ts';
 import type { Deps } from './deps.ts';
+import { knownPolicy } from './known-policy.ts';
 import { secretHash } from './login.ts';
 import { missPool, sayStalled } from './stall-pool.ts';
 
-/** The file of the pool a policy does not name. */
-const DEFAULT_WORKFLOW = 'countersign.yml';
+/** Over which `dispatchesMinute` counts. */
+export const MINUTE_MS = 60_000;
 
 /** What came of it. */
 export interface DispatchOutcome {
@@ -44,6 +49,8 @@ interface Intent {
   readonly id: string;
   readonly nonce: string;
   readonly run: string;
+  /** The run's generation that it was planned under (CTL-2). */
+  readonly generation: number;
   readonly workflow: string;
 }
 
@@ -68,13 +75,15 @@ async function planFor(
   if (repository === null || repository.status !== 'active') return null;
   const installation = await findInstallation(tx, repository.installationId);
   if (installation === null || installation.status !== 'active') return null;
+  // CTL-5: who was started would be given nothing
+  if ((await findKill(tx, installation.id)) !== null) return null;
   if (repository.setupCause !== null) {
     // nothing that is started would come to anything, and the gate says what is to be done (RUN-9)
     await sayStalled(tx, repository.id, null);
     return null;
   }
   await lockPlan(tx, repositoryId);
-  const waiting = await listWaiting(tx, repositoryId);
+  const waiting = await affordable(tx, repository, await listWaiting(tx, repositoryId));
   const first = waiting.find((one) => one.ready > 0);
   const pools = await poolsOf(tx, repository, waiting);
   const decided = plan({
@@ -91,14 +100,18 @@ async function planFor(
       parallel: one.parallel,
     })),
   });
-  const stalled = pools.length > 0 && pools.every((pool) => pool.settledUntilMs !== null);
+  const stalled = pools.length > 0 && pools.every(isOut);
   await sayStalled(tx, repository.id, stalled ? stallDetail(pools) : null);
   const intents: Intent[] = [];
   const run = first === undefined ? null : await findRun(tx, first.runId);
   if (decided.kind === 'start' && run !== null && run.status === 'open') {
+    // what is over the rate is planned again by the sweep
+    const recent = await countRecentDispatches(tx, repository.id, MINUTE_MS);
+    const room = Math.max(0, LIMITS.dispatchesMinute.default - recent);
     for (const { pool, n } of decided.starts) {
-      for (let i = 0; i < n; i++) {
-        const intent = { id: deps.ids.next(), nonce: deps.ids.secret(), run: run.id, workflow: pool };
+      for (let i = 0; i < n && intents.length < room; i++) {
+        const { id, generation } = run;
+        const intent = { id: deps.ids.next(), nonce: deps.ids.secret(), run: id, generation, workflow: pool };
         await addDispatch(
           tx,
           {
@@ -108,7 +121,7 @@ async function planFor(
             runId: run.id,
             pool,
             workflow: pool,
-            generation: run.generation,
+            generation,
             nonceHash: secretHash(intent.nonce),
           },
           LIMITS.dispatchMs.default,
@@ -120,7 +133,33 @@ async function planFor(
   return { plan: decided, repository, intents };
 }
 
-function stallDetail(pools: readonly { readonly name: string; readonly detail: string | null }[]): string {
+/**
+ * ADM-2: a runner that is started for files which no admission would take is started for nothing. They count for
+ * nothing here; those that nothing under way can bring back are ended.
+ */
+async function affordable(
+  tx: Tx,
+  repository: Repository,
+  waiting: readonly Waiting[],
+): Promise<readonly Waiting[]> {
+  const runs = [...new Set(waiting.filter((one) => one.ready > 0).map((one) => one.runId))];
+  const short = await readShort(tx, repository.installationId, await listWaitingGroups(tx, runs));
+  const over = new Set([...short].filter(([, why]) => why.final).map(([group]) => group.runId));
+  await addJobs(
+    tx,
+    [...over].map((run) => ({ task: 'end-unaffordable', payload: { run }, key: `end-unaffordable:${run}` })),
+  );
+  return waiting.map((one) => {
+    const mine = [...short.keys()].filter(
+      (group) => group.runId === one.runId && group.provider === one.provider,
+    );
+    return { ...one, ready: one.ready - mine.reduce((sum, group) => sum + group.ready, 0) };
+  });
+}
+
+type KnownPool = PlanPool & { readonly detail: string | null };
+
+function stallDetail(pools: readonly KnownPool[]): string {
   return pools.map((pool) => `${pool.name}: ${pool.detail ?? 'no runner came'}`).join('; ');
 }
 
@@ -129,28 +168,42 @@ async function providersOf(tx: Tx, installationId: string) {
   return (await listProviders(tx, installationId)).map((one) => ({
     name: one.name,
     free: slots.get(one.name)?.free ?? 0,
+    busy: (slots.get(one.name)?.all ?? 0) - (slots.get(one.name)?.free ?? 0),
     settledUntilMs: one.settledUntil?.getTime() ?? null,
   }));
 }
 
 /** Pools that the policies of the waiting runs name, without doubles; the largest capacity named for one counts. */
-async function poolsOf(tx: Tx, repository: Repository, waiting: readonly Waiting[]) {
-  const capacities = new Map<string, number>();
-  for (const runId of new Set(waiting.map((one) => one.runId))) {
-    const run = await findRun(tx, runId);
-    const policy = run?.policyHash == null ? null : await policyOf(tx, run.policyHash);
-    const named = policy?.pools ?? [{ workflow: DEFAULT_WORKFLOW, capacity: 4 }];
-    for (const pool of named)
-      capacities.set(pool.workflow, Math.max(pool.capacity, capacities.get(pool.workflow) ?? 0));
+async function poolsOf(
+  tx: Tx,
+  repository: Repository,
+  waiting: readonly Waiting[],
+): Promise<readonly KnownPool[]> {
+  const named = new Map<string, PoolEntry>();
+  for (const hash of new Set(waiting.map((one) => one.policyHash))) {
+    const policy = await knownPolicy(tx, hash);
+    for (const pool of (policy?.pools ?? [DEFAULT_POOL]).filter(servesReviews)) {
+      const known = named.get(poolName(pool));
+      if (known === undefined || known.capacity < pool.capacity) named.set(poolName(pool), pool);
+    }
   }
   const runners = await listLiveRunners(tx, repository.id, LIMITS.runnerFreshMs.default);
   const open = await listOpenDispatches(tx, repository.id);
-  const pools = [];
-  for (const [name, capacity] of capacities) {
+  const residents = await residentsOf(tx, repository, [...named.values()]);
+  const pools: KnownPool[] = [];
+  for (const pool of named.values()) {
+    if (pool.kind === 'resident') {
+      const { registered, free } = residents(pool.name);
+      const detail = registered ? 'no runner of it is alive' : 'not registered for this repository';
+      pools.push({ kind: 'resident', name: pool.name, capacity: pool.capacity, free, detail });
+      continue;
+    }
+    const name = pool.workflow;
     const state = await findPool(tx, repository.id, name);
     pools.push({
+      kind: 'workflow',
       name,
-      capacity,
+      capacity: pool.capacity,
       running: runners.filter((one) => one.pool === name).length,
       pending: open.filter((one) => one.pool === name && isWaiting(one)).length,
       settledUntilMs: state?.settledUntil?.getTime() ?? null,
@@ -160,14 +213,32 @@ async function poolsOf(tx: Tx, repository: Repository, waiting: readonly Waiting
   return pools;
 }
 
+/** What is to be had of the resident pools: capacity is what lives, and nothing of a pool that is not registered here. */
+async function residentsOf(tx: Tx, repository: Repository, pools: readonly PoolEntry[]) {
+  const names = pools.flatMap((pool) => (pool.kind === 'resident' ? pool.name : []));
+  const registered = new Set(
+    await listRegistered(tx, names, {
+      installationId: repository.installationId,
+      repositoryId: repository.id,
+    }),
+  );
+  const rooms = await listResidentRooms(tx, [...registered], LIMITS.runnerFreshMs.default);
+  return (name: string) => ({
+    registered: registered.has(name),
+    free: rooms.filter((one) => one.pool === name).map((one) => Math.max(0, one.capacity - one.leased)),
+  });
+}
+
 function isWaiting(dispatched: Dispatch): boolean {
   return (WAITING_DISPATCH as readonly string[]).includes(dispatched.state);
 }
 
-async function policyOf(tx: Tx, hash: string): Promise<Policy | null> {
-  const bytes = await loadPolicy(tx, hash);
-  const reading = bytes === null ? null : parsePolicy(bytes);
-  return reading?.ok === true ? reading.policy : null;
+/** CTL-2: a control, or the kill switch, came between the plan and its call: nothing was started, and the pool missed nothing. */
+async function isFenced(deps: Deps, { id, run, generation }: Intent): Promise<boolean> {
+  const now = await findRun(deps.database.db, run);
+  if (now !== null && now.status === 'open' && now.generation === generation) return false;
+  await deps.database.transaction((tx) => endDispatch(tx, id, 'failed', 'fenced'));
+  return true;
 }
 
 /** One call for one intent. An answer that may have been lost is `ambiguous` and waits for the reaper (POOL-4). */
@@ -175,6 +246,7 @@ async function send(deps: Deps, repository: Repository, intent: Intent): Promise
   const { db } = deps.database;
   try {
     const github = await deps.github.installation(repository.installationId);
+    if (await isFenced(deps, intent)) return false;
     const answer = await github.dispatchWorkflow(repository, intent.workflow, repository.defaultBranch, {
       server: deps.settings.publicUrl,
       run: intent.run,

@@ -2,10 +2,10 @@
  * Ends a leased ticket inside a unit of work: the row, the lease with all that hangs on it, the
  * provider's state, and what follows (TKT-2, TKT-6, POOL-3, LSE-4).
  *
- * Reads: provider. Writes: ticket, lease, slot, session, provider; row `ticket.ended`.
+ * Reads: provider, ticket. Writes: ticket, lease, slot, session, provider; row `ticket.ended`.
  * Calls: nothing. Queues: decide-gate, cut-tickets, dispatch.
  */
-import { type Lease, settleLease } from '../../db/store/lease.ts';
+import type { Lease } from '../../db/store/lease.ts';
 import {
   listProviders,
   lockProvider,
@@ -14,7 +14,8 @@ import {
   settleProvider,
 } from '../../db/store/provider.ts';
 import type { Runner } from '../../db/store/runner.ts';
-import { releaseBackoffs, type Ticket } from '../../db/store/ticket.ts';
+import { countUnfinished, releaseBackoffs, type Ticket } from '../../db/store/ticket.ts';
+import { type Settlement, settleLease } from '../../db/store/turn.ts';
 import { listRunsBehind } from '../../db/store/waiting.ts';
 import type { Actor, Cause } from '../domain/ledger/row-fields.ts';
 import type { RowData } from '../domain/ledger/row-kinds.ts';
@@ -35,12 +36,17 @@ export interface LeaseEnd {
   readonly end: TicketEnd;
   readonly verdict: RowData<'ticket.ended'>['verdict'];
   readonly partial: boolean;
+  /** What a review read (AUT-3); absent for other ends. */
+  readonly blob?: RowData<'ticket.ended'>['blob'];
   readonly detail: string | null;
   readonly retryAfterMs: number | null;
   /** Whether the runner held nothing else: only then does a loss count (TKT-6). */
   readonly alone: boolean;
   readonly sessions: RowData<'ticket.ended'>['sessions'];
   readonly findings: readonly string[];
+  /** What its models say of clauses, and why it calls for a person; absent or empty: nothing. */
+  readonly clauses?: RowData<'ticket.ended'>['clauses'];
+  readonly calls?: RowData<'ticket.ended'>['calls'];
   readonly brief: string | null;
   readonly result: string | null;
   readonly ms: number;
@@ -48,6 +54,16 @@ export interface LeaseEnd {
 
 /** Appends the row and settles the lease; returns the row's `seq` and whether the end is final. */
 export async function endLease(unit: RunUnit, of: LeaseEnd): Promise<{ seq: number; final: boolean }> {
+  const { seq, final, settlement } = await writeEnd(unit, of);
+  await settleLease(unit.tx, of.lease.id, settlement);
+  return { seq, final };
+}
+
+/** All of an end but the settling of its lease, which the caller sends: several travel in one turn (LSE-1). */
+export async function writeEnd(
+  unit: RunUnit,
+  of: LeaseEnd,
+): Promise<{ seq: number; final: boolean; settlement: Settlement }> {
   const { ticket, lease } = of;
   const outcome = endTicketWith(ticket, of.end, { retryAfterMs: of.retryAfterMs, alone: of.alone });
   const seq = unit.append('ticket.ended', {
@@ -67,6 +83,7 @@ export async function endLease(unit: RunUnit, of: LeaseEnd): Promise<{ seq: numb
       final: outcome.final,
       verdict: of.verdict,
       partial: of.partial,
+      ...(of.blob === undefined ? {} : { blob: of.blob }),
       ...(of.detail === null || of.detail === '' ? {} : { detail: of.detail }),
       runner:
         of.runner === null
@@ -80,12 +97,14 @@ export async function endLease(unit: RunUnit, of: LeaseEnd): Promise<{ seq: numb
             },
       sessions: of.sessions,
       findings: [...new Set(of.findings)],
+      ...(of.clauses === undefined || of.clauses.length === 0 ? {} : { clauses: of.clauses }),
+      ...(of.calls === undefined || of.calls.length === 0 ? {} : { calls: of.calls }),
       brief: of.brief,
       result: of.result,
       ms: of.ms,
     },
   });
-  await settleLease(unit.tx, lease.id, {
+  const settlement: Settlement = {
     leaseState: of.leaseState,
     ticketState: outcome.final ? 'ended' : 'pending',
     front: !outcome.final,
@@ -100,12 +119,32 @@ export async function endLease(unit: RunUnit, of: LeaseEnd): Promise<{ seq: numb
     result: of.result,
     reason: of.detail,
     seq,
-  });
+  };
   await stepProviderOf(unit, of);
-  unit.enqueue('decide-gate', { run: unit.run.id }, { key: `decide-gate:${unit.run.id}` });
+  unit.enqueue(
+    'decide-gate',
+    { run: unit.run.id },
+    { key: `decide-gate:${unit.run.id}`, ...(await putOff(unit)) },
+  );
   if (!outcome.final)
     unit.enqueue('cut-tickets', { run: unit.run.id }, { key: `cut-tickets:${unit.run.id}` });
-  return { seq, final: outcome.final };
+  return { seq, final: outcome.final, settlement };
+}
+
+/** Up to so many tickets that are not over, each end is decided on at once. */
+const FEW = 64;
+/** Of more than this many it does not matter how many there are. */
+const MANY = 256;
+/** How long a decision is put off for each ticket that is not over. */
+const EACH_MS = 2;
+
+/**
+ * A decision reads all that a run has, under its lock. One for each of 4,000 ends would keep the others from
+ * ending: while many are to come it waits for some of them, half a second at most, and less the fewer are left.
+ */
+async function putOff({ tx, run }: RunUnit): Promise<{ readonly afterMs?: number }> {
+  const open = await countUnfinished(tx, run.id, MANY);
+  return open <= FEW ? {} : { afterMs: open * EACH_MS };
 }
 
 async function stepProviderOf(unit: RunUnit, of: LeaseEnd): Promise<void> {

@@ -7,15 +7,18 @@ import {
   setSetupCause,
   upsertEnrolment,
 } from '../../db/store/installation.ts';
-import { addJobs } from '../../db/store/job.ts';
+import { addJob, addJobs } from '../../db/store/job.ts';
 import { storePolicy } from '../../db/store/policy.ts';
+import { listRegistered, lockResidentPool, putPoolUse } from '../../db/store/pool.ts';
 import { listOpenRuns } from '../../db/store/run.ts';
 import { gateName } from '../domain/check.ts';
-import { workflowFault } from '../domain/installation.ts';
+import { noPool, workflowFault } from '../domain/installation.ts';
+import { poolName, servesReviews } from '../domain/policy/pool.ts';
 import { POLICY_PATH, type Policy, parsePolicy } from '../domain/policy.ts';
 import { Fault } from '../errors.ts';
 import type { GitHub } from '../github/port.ts';
 import type { Deps } from './deps.ts';
+import { heldPolicy } from './held-policy.ts';
 
 /** Which base branch to read. */
 export interface EnrolInput {
@@ -37,8 +40,8 @@ export interface EnrolOutcome {
  * that a gate can exist before git was read. A changed policy syncs the branch's open runs at low
  * priority (RUN-3). With it the one cause that hinders the repository from working is probed.
  *
- * Reads: repository, installation, enrolment, open runs. Writes: policy, enrolment, repository's
- * cause, jobs. Calls: contents, branch, rules. May fail with: `installation_gone`, GitHub's.
+ * Reads: repository, installation, enrolment, open runs, registered pools. Writes: policy, enrolment, use of
+ * pools, repository's cause, jobs. Calls: contents, branch, rules. May fail with: `installation_gone`, GitHub's.
  */
 export async function enrol(deps: Deps, input: EnrolInput): Promise<EnrolOutcome> {
   const { db } = deps.database;
@@ -51,16 +54,26 @@ export async function enrol(deps: Deps, input: EnrolInput): Promise<EnrolOutcome
   const github = await deps.github.installation(repository.installationId);
 
   const commit = await github.getBranchHead(repository, input.baseRef);
-  const bytes = commit === null ? null : await github.getContent(repository, POLICY_PATH, commit);
+  const file = commit === null ? null : await github.getContent(repository, POLICY_PATH, commit);
+  const bytes = file === null ? null : (await heldPolicy(db, repository.installationId, file)).bytes;
   const reading = bytes === null ? null : parsePolicy(bytes);
   const policy = reading?.ok === true ? reading.policy : null;
   const required =
     bytes === null &&
     (await github.getRequiredCheck(repository, input.baseRef, gateName('enforce'))) !== null;
-  const cause = policy === null ? null : await probeSetup(github, repository, policy);
+  const residents =
+    policy?.pools.flatMap((pool) => (pool.kind === 'resident' && servesReviews(pool) ? [pool.name] : [])) ??
+    [];
+  const at = { installationId: repository.installationId, repositoryId: repository.id };
+  const registered = await listRegistered(db, residents, at);
+  const cause = policy === null ? null : await probeSetup(github, repository, policy, registered);
   const fault = reading?.ok === false ? reading.errors[0] : undefined;
 
-  return deps.database.transaction(async (tx) => {
+  const outcome = await deps.database.transaction(async (tx) => {
+    // a pool that is registered meanwhile looks for those that wait for it: it finds this one, or is found here
+    for (const name of [...residents].sort()) await lockResidentPool(tx, name);
+    if ((await listRegistered(tx, residents, at)).length > registered.length)
+      await addJob(tx, 'enrol', input, { key: `enrol:${repository.id}:${input.baseRef}` });
     const before = await findEnrolment(tx, repository.id, input.baseRef);
     const enrolment = await upsertEnrolment(tx, {
       repositoryId: repository.id,
@@ -76,6 +89,7 @@ export async function enrol(deps: Deps, input: EnrolInput): Promise<EnrolOutcome
             ? { code: 'not_enrolled', line: null, message: 'a rule requires our check' }
             : null,
     });
+    await putPoolUse(tx, { ...at, baseRef: input.baseRef }, residents);
     const runs = await listOpenRuns(tx, { repositoryId: repository.id });
     if (before?.policyHash !== enrolment.policyHash) {
       await addJobs(
@@ -104,12 +118,27 @@ export async function enrol(deps: Deps, input: EnrolInput): Promise<EnrolOutcome
     }
     return { enrolment, appeared: before?.state === 'absent' && enrolment.state !== 'absent', required };
   });
+  const { state, policyHash } = outcome.enrolment;
+  deps.log.info(
+    { repository: repository.id, branch: input.baseRef, state, policy: policyHash, cause },
+    'enrol',
+  );
+  return outcome;
 }
 
 /** The one thing that hinders an enrolled repository (RUN-9), as a sentence for its people; null when nothing does. */
-async function probeSetup(github: GitHub, repository: Repository, policy: Policy): Promise<string | null> {
+async function probeSetup(
+  github: GitHub,
+  repository: Repository,
+  policy: Policy,
+  registered: readonly string[],
+): Promise<string | null> {
   if (policy.reviewers.size === 0) return 'the policy names no reviewer';
-  for (const pool of policy.pools) {
+  const files = policy.pools.filter((pool) => pool.kind === 'workflow');
+  // one of several pools may come later; with none of them nothing could ever run
+  if (files.length === 0 && registered.length === 0)
+    return noPool(policy.pools.filter(servesReviews).map(poolName), repository.installationId);
+  for (const pool of files) {
     const path = `.github/workflows/${pool.workflow}`;
     const fault = workflowFault(await github.getContent(repository, path, repository.defaultBranch), path);
     if (fault !== null) return fault;

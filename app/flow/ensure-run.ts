@@ -5,14 +5,7 @@ import {
   type Repository,
 } from '../../db/store/installation.ts';
 import { clearReason, setReason } from '../../db/store/reason.ts';
-import {
-  findNewestRun,
-  findRunOfPull,
-  type NewRun,
-  productNow,
-  type Run,
-  updateRun,
-} from '../../db/store/run.ts';
+import { findNewestRun, type NewRun, productNow, type Run, updateRun } from '../../db/store/run.ts';
 import { missingPermissions } from '../domain/installation.ts';
 import type { Actor, Cause } from '../domain/ledger/row-fields.ts';
 import type { RowData } from '../domain/ledger/row-kinds.ts';
@@ -22,12 +15,15 @@ import { openRun, type RunUnit, withRun } from './append-rows.ts';
 import { closeRun } from './close-run.ts';
 import type { Deps } from './deps.ts';
 import type { EnrolOutcome } from './enrol.ts';
+import { wakeSharers } from './share-head.ts';
+import { isWhole } from './verify-run.ts';
 
 /** A pull request as a delivery or GitHub tells it. */
 export type ToldPull = Pick<
   PullInfo,
   'number' | 'draft' | 'title' | 'author' | 'head' | 'headRef' | 'headRepositoryId' | 'baseRef'
->;
+> &
+  Partial<Pick<PullInfo, 'pushedAt'>>;
 
 /** An open pull request that should have a run. */
 export interface EnsureRunInput {
@@ -35,7 +31,7 @@ export interface EnsureRunInput {
   readonly pull: ToldPull;
   /** Why a run would be opened now. */
   readonly reason: RowData<'run.opened'>['reason'];
-  /** Whether `pull.head` is surely newer than what the run was told: then the gate moves to it at once (GAT-4). */
+  /** Whether head and base are surely newer than what the run was told: then the gate moves to them at once (GAT-4). */
   readonly headIsNews: boolean;
   readonly enrolment: Pick<EnrolOutcome, 'enrolment' | 'required'>;
   readonly actor: Actor;
@@ -48,9 +44,9 @@ export type EnsureRunOutcome =
   | { readonly kind: 'not_enrolled' };
 
 /**
- * Gives an open pull request its run (RUN-1, RUN-9). The pending gate is queued first and runs before
- * anything is read (GAT-4); then the sync, which reads the truth (RUN-2). A doubled call opens nothing
- * twice: the run's key is unique, and the loser finds the winner's.
+ * Gives an open pull request its run (RUN-1, RUN-9), after a sealed one that of the next epoch (LED-8).
+ * The pending gate is queued first and runs before anything is read (GAT-4); then the sync, which reads
+ * the truth (RUN-2). A doubled call opens nothing twice: the run's key is unique, and the loser finds the winner's.
  *
  * Reads: run, installation, repository. Writes: run, `run.opened`, `run.policy` when no policy exists,
  * `run.reopened`, reasons, jobs. Calls: nothing. May fail with: `github_not_found`.
@@ -59,35 +55,34 @@ export async function ensureRun(deps: Deps, input: EnsureRunInput): Promise<Ensu
   const { db } = deps.database;
   const repository = await findRepository(db, input.repository);
   if (repository === null) throw new Fault('github_not_found', `repository ${input.repository} is not known`);
-  const key = {
-    installationId: repository.installationId,
-    repositoryId: repository.id,
-    pull: input.pull.number,
-  };
-  const known = await findRunOfPull(db, key);
-  if (known !== null) return tell(deps, known, input);
+  const number = input.pull.number;
+  const previous = await findNewestRun(db, repository.id, number);
+  const present = presentOf(previous, repository);
+  if (present !== null) return tell(deps, present, input);
   const { state } = input.enrolment.enrolment;
   if (state === 'absent' && !input.enrolment.required) return { kind: 'not_enrolled' };
 
-  const previous = await findNewestRun(db, repository.id, input.pull.number);
-  // opened by another process since `known` was read: not an earlier life of it, but this one
-  if (previous?.installationId === repository.installationId) return tell(deps, previous, input);
-  if (previous !== null) {
-    // the same pull request under an earlier installation: re-installed or transferred (RUN-1)
+  if (previous !== null && previous.next === null) {
+    // the same pull request under another installation: re-installed or transferred (RUN-1)
     await closeRun(deps, { run: previous.id, reason: 'reinstalled', actor: input.actor, cause: input.cause });
   }
   const installation = await findInstallation(db, repository.installationId);
   const now = await productNow(db);
   const opened = await openRun(deps, record(deps, input, repository, previous, now), async (unit) => {
-    appendOpening(unit, input, previous);
+    appendOpening(unit, input, previous, isOld(input, now));
     await notePermissions(unit, installation);
     startWork(unit, state !== 'absent');
     return unit.run.id;
   });
   if (opened !== undefined) return { kind: 'opened', run: opened };
-  const winner = await findRunOfPull(db, key);
+  const winner = presentOf(await findNewestRun(db, repository.id, number), repository);
   if (winner === null) throw new Fault('bug', 'a run that is said to exist is missing');
   return tell(deps, winner, input);
+}
+
+/** A newest run that is the pull request's present life: of this installation, and not sealed (RUN-1, LED-8). */
+function presentOf(run: Run | null, repository: Repository): Run | null {
+  return run?.installationId === repository.installationId && run.next === null ? run : null;
 }
 
 function record(
@@ -99,7 +94,8 @@ function record(
 ): NewRun {
   const { pull, enrolment } = input;
   return {
-    id: deps.ids.next(),
+    // a sealed run has named its successor already
+    id: previous?.next ?? deps.ids.next(),
     installationId: repository.installationId,
     repositoryId: repository.id,
     pull: pull.number,
@@ -121,7 +117,16 @@ function record(
   };
 }
 
-function appendOpening(unit: RunUnit, input: EnsureRunInput, previous: Run | null): void {
+const DAY_MS = 24 * 3_600_000;
+
+/** RUN-10: nobody waits for a pull request that reconciliation finds a day after its last push; judged once, when it is found. */
+function isOld({ reason, pull }: EnsureRunInput, now: Date): boolean {
+  return (
+    reason === 'reconciled' && pull.pushedAt != null && Date.parse(pull.pushedAt) < now.getTime() - DAY_MS
+  );
+}
+
+function appendOpening(unit: RunUnit, input: EnsureRunInput, previous: Run | null, old: boolean): void {
   const { pull, enrolment, actor, cause } = input;
   unit.append('run.opened', {
     block: null,
@@ -132,8 +137,10 @@ function appendOpening(unit: RunUnit, input: EnsureRunInput, previous: Run | nul
       group_head: null,
       epoch: unit.run.epoch,
       author: pull.author === null ? null : { id: pull.author.id, login: pull.author.login },
-      reason: previous === null ? input.reason : 'reinstalled',
+      reason: previous === null ? input.reason : previous.next === null ? 'reinstalled' : 'sealed',
       ...(previous === null ? {} : { previous: previous.id }),
+      // what follows a sealed run goes on where that one stood
+      ...(old && (previous === null || previous.next === null) ? { old: true as const } : {}),
     },
   });
   if (enrolment.enrolment.state === 'absent') {
@@ -168,28 +175,38 @@ function tell(deps: Deps, known: Run, input: EnsureRunInput): Promise<EnsureRunO
   const { pull } = input;
   return withRun(deps, known.id, async (unit): Promise<EnsureRunOutcome> => {
     const { run, tx } = unit;
-    const sync = input.enrolment.enrolment.state !== 'absent';
     const over = run.status === 'closed' || run.status === 'merged';
-    const moved = pull.head !== run.toldHead && (input.headIsNews || over);
+    const news = input.headIsNews || over;
+    const moved = pull.head !== run.toldHead && news;
+    // another base is another verdict (RUN-4): what stood on the old one holds no moment longer (case 11)
+    const rebased = pull.baseRef !== run.baseRef && news;
+    const sync = input.enrolment.enrolment.state !== 'absent' || rebased;
     const seen = {
       draft: pull.draft,
       title: pull.title,
       headRef: pull.headRef,
       headRepositoryId: pull.headRepositoryId,
     };
-    const patch = { ...seen, ...(moved ? { toldHead: pull.head, headAt: unit.now } : {}) };
+    const patch = {
+      ...seen,
+      ...(moved ? { toldHead: pull.head } : {}),
+      ...(rebased ? { baseRef: pull.baseRef } : {}),
+      // the machine's time begins anew with what it has to look at
+      ...(moved || rebased ? { headAt: unit.now } : {}),
+    };
+    if (moved) {
+      await wakeSharers(unit, run.toldHead);
+      await wakeSharers(unit, pull.head);
+    }
     if (over) {
-      unit.append('run.reopened', {
-        block: null,
-        actor: input.actor,
-        cause: input.cause,
-        data: { head: moved ? pull.head : run.toldHead },
-      });
+      await appendReopening(deps, unit, input, moved ? pull.head : run.toldHead);
       await updateRun(tx, run.id, { ...patch, status: 'open' });
       startWork(unit, sync);
+      // what the close took out of the queue comes back though the head is the same (case 13)
+      unit.enqueue('cut-tickets', { run: run.id }, { key: `cut-tickets:${run.id}` });
       return { kind: 'reopened', run: run.id };
     }
-    if (moved || pull.draft !== run.draft) {
+    if (moved || rebased || pull.draft !== run.draft) {
       await updateRun(tx, run.id, patch);
       startWork(unit, sync);
       return { kind: 'told', run: run.id };
@@ -197,4 +214,15 @@ function tell(deps: Deps, known: Run, input: EnsureRunInput): Promise<EnsureRunO
     if (sync) unit.enqueue('sync-run', { run: run.id }, { key: `sync-run:${run.id}` });
     return { kind: 'synced', run: run.id };
   });
+}
+
+/** A chain that does not verify is evidence and gets no row on top; its gate says so. */
+async function appendReopening(
+  deps: Deps,
+  unit: RunUnit,
+  { actor, cause }: EnsureRunInput,
+  head: string,
+): Promise<void> {
+  if (await isWhole(deps, unit.run, unit.tx))
+    unit.append('run.reopened', { block: null, actor, cause, data: { head } });
 }

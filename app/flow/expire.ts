@@ -11,10 +11,11 @@ import {
   listLeasesOfGoneRunners,
   lockLiveLease,
   pruneLeases,
-  settleLease,
+  shortenLeases,
 } from '../../db/store/lease.ts';
 import { findRunner, pruneRunners } from '../../db/store/runner.ts';
 import { clearDue, fillWindows, findTicket } from '../../db/store/ticket.ts';
+import { settleLease } from '../../db/store/turn.ts';
 import { listDueRuns } from '../../db/store/waiting.ts';
 import { LIMITS } from '../domain/limits.ts';
 import { type RunUnit, withRun } from './append-rows.ts';
@@ -28,6 +29,8 @@ const KEPT_DAYS = 1;
 /** Ends what expired and puts back what is due; returns how many leases and tickets it moved. */
 export async function expire(deps: Deps): Promise<number> {
   const { db } = deps.database;
+  const shortened = await shortenLeases(db, LIMITS.leaseMs.default);
+  if (shortened > 0) deps.log.warn({ leases: shortened, code: 'clock_stepped_back' }, 'expire');
   const gone = [...(await listExpiredLeases(db, BATCH)), ...(await listLeasesOfGoneRunners(db, BATCH))];
   const lost = await loseLeases(deps, gone);
   let ready = 0;
@@ -100,7 +103,11 @@ async function lose(deps: Deps, unit: RunUnit, seen: Lease, alone: boolean): Pro
     end: 'lost_runner',
     verdict: null,
     partial: false,
-    detail: ended ? 'the workflow run ended' : 'no heartbeat',
+    detail: ended
+      ? runner?.instance == null
+        ? 'the workflow run ended'
+        : 'the runner ended'
+      : 'no heartbeat',
     retryAfterMs: null,
     alone,
     sessions: [],

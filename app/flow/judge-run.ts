@@ -7,10 +7,11 @@
  */
 import type { Reader } from '../../db/client.ts';
 import { countOpenTickets } from '../../db/store/gate.ts';
+import { listStaleMembers } from '../../db/store/group.ts';
 import { findRepository } from '../../db/store/installation.ts';
-import { loadPolicy } from '../../db/store/policy.ts';
 import { listReasons } from '../../db/store/reason.ts';
 import type { Run } from '../../db/store/run.ts';
+import { findKill } from '../../db/store/setting.ts';
 import {
   decideGate,
   type GateDecision,
@@ -18,11 +19,13 @@ import {
   type OperationalReason,
 } from '../domain/gate/decide.ts';
 import { gatePolicyOf } from '../domain/gate/policy.ts';
+import { decideGroup } from '../domain/group/decide.ts';
 import type { ChainVerdict, VerifiedHead } from '../domain/ledger/chain.ts';
-import { type Policy, parsePolicy } from '../domain/policy.ts';
+import type { Policy } from '../domain/policy.ts';
 import { foldRows } from '../domain/run-state/fold.ts';
 import { emptyState, type RunState } from '../domain/run-state/state.ts';
 import type { UnitDeps } from './append-rows.ts';
+import { knownPolicy } from './known-policy.ts';
 import { type VerifyOptions, verifyRun } from './verify-run.ts';
 
 /** A run as judged at one moment. */
@@ -54,7 +57,7 @@ export async function judgeRun(
   );
   const intact = verdict.kind === 'intact' && found === undefined;
   const state = intact ? foldRows(rows) : emptyState();
-  const policy = await policyOf(reader, state.policy?.state === 'valid' ? state.policy.hash : null);
+  const policy = await knownPolicy(reader, state.policy?.state === 'valid' ? state.policy.hash : null);
   const facts: GateFacts = {
     head: run.toldHead,
     baseRef: run.baseRef,
@@ -65,7 +68,8 @@ export async function judgeRun(
     reasons: reasons.filter((reason) => reason !== found),
     ledger: intact ? null : ledgerFault(verdict, found ?? null),
   };
-  const decision = decideGate(state, policy === null ? null : gatePolicyOf(policy), facts, now.getTime());
+  const decide = run.groupHead === null ? decideGate : decideGroup;
+  const decision = decide(state, policy === null ? null : gatePolicyOf(policy), facts, now.getTime());
   return {
     run,
     state,
@@ -98,28 +102,27 @@ async function operationalReasons(reader: Reader, run: Run): Promise<Operational
     detail: reason.detail,
   }));
   const since = run.headAt.getTime();
+  const kill = await findKill(reader, run.installationId);
+  if (kill !== null)
+    // why is free text, and stays out of the row
+    reasons.push({
+      code: 'killed',
+      sinceMs: kill.setAt.getTime(),
+      untilMs: null,
+      detail: `by ${kill.actor}`,
+    });
   if (run.status === 'paused' || run.status === 'stopped')
     reasons.push({ code: run.status, sinceMs: since, untilMs: null, detail: null });
+  if (run.groupHead !== null) {
+    // what its rows say of a member is not what that one says now: weighed again first (GAT-5)
+    const stale = await listStaleMembers(reader, run.id);
+    if (stale.length > 0) {
+      const detail = `#${stale[0]} was decided anew`;
+      reasons.push({ code: 'reviews_pending', sinceMs: since, untilMs: null, detail });
+    }
+  }
   const cause = (await findRepository(reader, run.repositoryId))?.setupCause ?? null;
   if (cause !== null && !reasons.some((reason) => reason.code === 'setup_incomplete'))
     reasons.push({ code: 'setup_incomplete', sinceMs: since, untilMs: null, detail: cause });
   return reasons;
-}
-
-/** Policies are their hash: one that was parsed is the same for ever. */
-const parsed = new Map<string, Policy>();
-const KEPT = 100;
-
-async function policyOf(reader: Reader, hash: string | null): Promise<Policy | null> {
-  if (hash === null) return null;
-  const known = parsed.get(hash);
-  if (known !== undefined) return known;
-  const bytes = await loadPolicy(reader, hash);
-  if (bytes === null) return null;
-  const reading = parsePolicy(bytes);
-  if (!reading.ok) return null;
-  parsed.set(hash, reading.policy);
-  const oldest = parsed.keys().next().value;
-  if (parsed.size > KEPT && oldest !== undefined) parsed.delete(oldest);
-  return reading.policy;
 }

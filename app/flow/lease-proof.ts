@@ -4,6 +4,7 @@ import type { Reader } from '../../db/client.ts';
 import { findLease, type Lease, type LeaseProof } from '../../db/store/lease.ts';
 import { findRun, productNow } from '../../db/store/run.ts';
 import type { Login } from '../../db/store/runner.ts';
+import type { Actor } from '../domain/ledger/row-fields.ts';
 import { Refusal } from '../errors.ts';
 import { secretHash } from './login.ts';
 
@@ -13,6 +14,11 @@ export interface LeaseClaim {
   readonly lease: string;
   readonly token: string;
   readonly grant: number;
+}
+
+/** The runner of a login, as rows name who acted: `via` says how it was proved (RID-1). */
+export function actorOf(login: Login): Actor {
+  return { kind: 'runner', id: login.runnerId, via: login.poolToken === null ? 'oidc' : 'pool_token' };
 }
 
 /** The claim as the store compares it. */
@@ -27,7 +33,14 @@ export function proofOf(claim: LeaseClaim): LeaseProof {
 
 /** The lease that a claim names, if it was ever this runner's; `not_found` and `forbidden` tell nothing of others' leases. */
 export async function leaseOfClaim(reader: Reader, claim: LeaseClaim): Promise<Lease> {
-  const lease = await findLease(reader, claim.lease);
+  return ownLease(await findLease(reader, claim.lease), claim);
+}
+
+/** The lease that was found for a claim, of a ticket or of a receipt, once it is proved to be the caller's. */
+export function ownLease<T extends Pick<Lease, 'runnerId' | 'tokenHash'>>(
+  lease: T | null,
+  claim: LeaseClaim,
+): T {
   if (lease === null) throw new Refusal('not_found', 'there is no such lease');
   if (lease.runnerId !== claim.login.runnerId)
     throw new Refusal('owner_mismatch', 'this lease is of another runner');
@@ -39,7 +52,7 @@ export async function leaseOfClaim(reader: Reader, claim: LeaseClaim): Promise<L
 /** Why a lease does not hold: `superseded` (another grant, given back), `revoked`, or `expired`. */
 export async function whyNotHeld(
   reader: Reader,
-  lease: Lease,
+  lease: Pick<Lease, 'grant' | 'state' | 'expiresAt'> & { readonly drainUntil?: Date | null },
   grant: number,
 ): Promise<'expired' | 'revoked' | 'superseded' | null> {
   if (lease.grant !== grant) return 'superseded';
@@ -53,7 +66,7 @@ export async function whyNotHeld(
       return 'superseded';
     case 'live': {
       const now = await productNow(reader);
-      const over = lease.expiresAt <= now || (lease.drainUntil !== null && lease.drainUntil <= now);
+      const over = lease.expiresAt <= now || (lease.drainUntil != null && lease.drainUntil <= now);
       return over ? 'expired' : null;
     }
   }

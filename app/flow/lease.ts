@@ -1,18 +1,20 @@
 /**
  * Leases tickets to a runner (LSE-1) and tells it all a ticket needs (RUN-8, RND-1).
  *
- * Reads: ticket, policy, repository, findings and their texts. Writes: lease, ticket, slot; an end
- * where a ticket cannot be told (`bad_ticket`, `config-snapshot`). Calls: nothing.
+ * Reads: ticket, policy, repository, pool, findings and their texts. Writes: lease, ticket, slot; an end
+ * where a ticket cannot be told (`bad_ticket`, `config-snapshot`). Calls: GitHub, for a resident runner: a
+ * token that reads the one repository, before anything of it is leased.
  * May fail with: `expired` when the login ended meanwhile.
  */
 
 import { listOpenFindings } from '../../db/store/finding.ts';
 import { findRepository, type Repository } from '../../db/store/installation.ts';
-import { findLease, type Granted, takeLeases } from '../../db/store/lease.ts';
+import { findLease } from '../../db/store/lease.ts';
 import { loadPolicy } from '../../db/store/policy.ts';
 import { type Login, touchRunner } from '../../db/store/runner.ts';
 import { readTexts } from '../../db/store/text.ts';
 import { findTicket, type Ticket } from '../../db/store/ticket.ts';
+import type { Granted, LeaseAsk } from '../../db/store/turn.ts';
 import { anyWaiting } from '../../db/store/waiting.ts';
 import { LIMITS } from '../domain/limits.ts';
 import { encodePath } from '../domain/path.ts';
@@ -24,7 +26,11 @@ import { withRun } from './append-rows.ts';
 import { cloneUrl } from './clone-url.ts';
 import type { Deps } from './deps.ts';
 import { endLease } from './end-lease.ts';
+import { takeBackUnheard } from './give-back.ts';
+import { leaseOfPool } from './lease/pool.ts';
 import { secretHash } from './login.ts';
+import { takeTurn } from './take-turn.ts';
+import { wishSlots } from './wish-slots.ts';
 
 /** A lease with its secret, told once. */
 export interface GivenLease {
@@ -34,6 +40,8 @@ export interface GivenLease {
   readonly expiresAt: Date;
   readonly session: string | null;
   readonly ticket: LeasedTicket;
+  /** A token that reads the ticket's repository and nothing else (AUT-4); null where the runner has its own. */
+  readonly access: string | null;
 }
 /** What a lease request got; `done`: nothing of this repository is left to wait for. */
 export interface LeaseOutcome {
@@ -41,29 +49,72 @@ export interface LeaseOutcome {
   readonly done: boolean;
 }
 
+/** What a runner asks for. */
+export interface LeaseRequest {
+  readonly max: number;
+  /** Its own name of this request; null from a runner that gives none. */
+  readonly request: string | null;
+  /** It was sent before and the answer was lost: what that one got goes back, without a lost grant. */
+  readonly again: boolean;
+}
+
+/** An ask with the secrets of what it may bring. */
+export interface Asked {
+  readonly ask: LeaseAsk;
+  readonly tokens: ReadonlyMap<string, string>;
+}
+
+/** What a runner gets of a repository that cannot work yet: it ends, and another one is started once it can (RUN-9). */
+export const NOTHING: LeaseOutcome = { leases: [], done: true };
+
 /** Leases up to `max` tickets now; it never waits. */
 export async function lease(
   deps: Deps,
-  input: { readonly login: Login; readonly max: number },
+  input: LeaseRequest & { readonly login: Login },
 ): Promise<LeaseOutcome> {
-  const { identity, runnerId } = input.login;
-  const max = Math.min(Math.max(1, input.max), LIMITS.leaseBatch.max);
-  const secrets = Array.from({ length: max }, () => ({ id: deps.ids.next(), token: deps.ids.secret() }));
-  const granted = await takeLeases(deps.database.db, {
-    runnerId,
-    installationId: identity.installation,
-    repositoryId: identity.repository,
-    runId: null,
-    ids: secrets.map((one) => one.id),
-    tokenHashes: secrets.map((one) => secretHash(one.token)),
-    sessionIds: secrets.map(() => deps.ids.next()),
-    ttlMs: LIMITS.leaseMs.default,
+  if (input.login.held === true) return NOTHING;
+  const { installation, repository } = input.login.identity;
+  if (installation === null || repository === null) return leaseOfPool(deps, input.login, input);
+  const asked = await askFor(deps, input.login, input);
+  const place = { installationId: installation, repositoryId: repository };
+  const { granted } = await takeTurn<never>(deps, place, { of: null, ask: asked.ask });
+  return tellLeases(deps, input.login, asked, granted, { repositoryId: repository, access: null });
+}
+
+/** Names and secrets for what a runner asks for; what an unheard answer had granted is given back first. */
+export async function askFor(deps: Deps, login: Login, request: LeaseRequest): Promise<Asked> {
+  if (request.again && request.request !== null) await takeBackUnheard(deps, login, request.request);
+  const max = Math.min(Math.max(1, request.max), LIMITS.leaseBatch.max);
+  const tokens = new Map<string, string>();
+  const names = Array.from({ length: max }, () => {
+    const id = deps.ids.next();
+    const token = deps.ids.secret();
+    tokens.set(id, token);
+    return { id, tokenHash: secretHash(token), sessionId: deps.ids.next() };
   });
+  const kinds = login.identity.serves ?? ['review'];
+  return { ask: { runnerId: login.runnerId, request: request.request, names, kinds }, tokens };
+}
+
+/** Tells a runner all that its granted tickets need; one that cannot be told ends here. */
+export async function tellLeases(
+  deps: Deps,
+  login: Login,
+  { ask, tokens }: Asked,
+  granted: readonly Granted[],
+  { repositoryId, access }: { readonly repositoryId: string; readonly access: string | null },
+): Promise<LeaseOutcome> {
+  const { runnerId } = login;
   if (granted.length === 0) {
     await touchRunner(deps.database.db, runnerId);
-    return { leases: [], done: !(await anyWaiting(deps.database.db, identity.repository)) };
+    const { installation } = login.identity;
+    if (installation !== null)
+      await wishSlots(deps, repositoryId, async () => [{ installationId: installation, repositoryId }]);
+    // a resident runner has other places to look at
+    const done = login.identity.repository !== null && !(await anyWaiting(deps.database.db, repositoryId));
+    return { leases: [], done };
   }
-  const repository = await findRepository(deps.database.db, identity.repository);
+  const repository = await findRepository(deps.database.db, repositoryId);
   const leases: GivenLease[] = [];
   for (const one of granted) {
     const ticket = await findTicket(deps.database.db, one.ticketId);
@@ -73,7 +124,7 @@ export async function lease(
       await refuseTicket(deps, one, fault);
       continue;
     }
-    const token = secrets.find((secret) => secret.id === one.leaseId)?.token;
+    const token = tokens.get(one.leaseId);
     if (token === undefined) continue;
     leases.push({
       id: one.leaseId,
@@ -81,10 +132,12 @@ export async function lease(
       grant: one.grant,
       expiresAt: one.expiresAt,
       session: one.sessionId,
-      ticket: await tell(deps, repository, ticket),
+      // a runner that names its requests speaks 1.1; an older one takes no key it does not know
+      ticket: await tell(deps, repository, ticket, ask.request !== null),
+      access,
     });
   }
-  deps.log.info({ runner: runnerId, repository: identity.repository, leases: leases.length }, 'lease');
+  deps.log.info({ runner: runnerId, repository: repositoryId, leases: leases.length }, 'lease');
   return { leases, done: false };
 }
 
@@ -130,8 +183,14 @@ async function refuseTicket(
   });
 }
 
-async function tell(deps: Deps, repository: Repository, ticket: Ticket): Promise<LeasedTicket> {
+async function tell(
+  deps: Deps,
+  repository: Repository,
+  ticket: Ticket,
+  salted: boolean,
+): Promise<LeasedTicket> {
   const { spec } = ticket;
+  const keys = deps.signer.redactionKeys(ticket.installationId, ticket.repositoryId);
   return {
     ...spec,
     id: ticket.id,
@@ -150,6 +209,7 @@ async function tell(deps: Deps, repository: Repository, ticket: Ticket): Promise
     reviewers: pointedAt(spec, ticket.provider),
     policy: ticket.policyHash,
     nonce: deps.ids.secret(),
+    ...(salted ? { redaction_salt: keys.salt } : {}),
     earlier: await earlierOf(deps, ticket),
   };
 }
@@ -161,7 +221,7 @@ async function earlierOf(deps: Deps, ticket: Ticket): Promise<EarlierFinding[]> 
   );
   const texts = await readTexts(
     deps.database.db,
-    open.flatMap((one) => [one.title, one.body, one.quote]),
+    open.flatMap((one) => [one.title, one.body, one.quote, ...(one.answer === null ? [] : [one.answer])]),
   );
   return open.map((one) => ({
     finding: one.number,
@@ -170,7 +230,7 @@ async function earlierOf(deps: Deps, ticket: Ticket): Promise<EarlierFinding[]> 
     title: (texts.get(one.title) ?? '').slice(0, 500),
     body: (texts.get(one.body) ?? '').slice(0, 4000),
     start_line: one.startLine,
-    answer: null,
+    answer: one.answer === null ? null : (texts.get(one.answer) ?? '').slice(0, 4000),
     quote: (texts.get(one.quote) ?? '').slice(0, 4000),
   }));
 }

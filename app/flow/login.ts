@@ -1,10 +1,13 @@
 /**
  * A workflow runner's verified OIDC claims become a login (AUT-1 checks 6 to 13, RID-1).
  *
- * Reads: repository, installation, dispatch, runner. Writes: jti, dispatch, runner, login, pool;
+ * Reads: repository, installation, dispatch, runner, policies. Writes: jti, dispatch, runner, login, pool, the
+ * repository's cause;
  * row `pool.changed`.
- * Calls: nothing. Queues: dispatch, where a pool revives.
- * May fail with: `protocol_version`, `forbidden`, `unauthorized` (a token used before), `owner_mismatch`.
+ * Calls: GitHub (the workflow run, once, before the transaction). Queues: dispatch, where a pool revives;
+ * decide-gate, where no reviewer has a key.
+ * May fail with: `protocol_version`, `forbidden`, `unauthorized` (a token used before), `owner_mismatch`,
+ * `github_unavailable` and `github_rate_limited` (retryable: the token is not spent).
  */
 import { createHash } from 'node:crypto';
 import type { Tx } from '../../db/client.ts';
@@ -16,10 +19,12 @@ import {
 } from '../../db/store/dispatch.ts';
 import { findInstallation, findRepository, type Repository } from '../../db/store/installation.ts';
 import { addLogin, addRunner, findRunnerOfJob, revokeLogins, useTokenId } from '../../db/store/runner.ts';
+import { lockPlan } from '../../db/store/waiting.ts';
 import { LIMITS } from '../domain/limits.ts';
 import { Refusal } from '../errors.ts';
 import { PROTOCOL_VERSION } from '../protocol/runner.ts';
 import type { Deps } from './deps.ts';
+import { noteKeys } from './login/keys.ts';
 import { revivePool } from './stall-pool.ts';
 
 /** What the edge verified of a GitHub Actions OIDC token: signature, issuer, audience, times and shapes. */
@@ -41,6 +46,8 @@ export interface VerifiedClaims {
   readonly jobWorkflowRef: string | null;
   readonly workflowRun: string;
   readonly attempt: number;
+  /** The commit it runs on; not every server tells it. */
+  readonly sha: string | null;
   /** The job's check run; not every server tells it. */
   readonly job: string | null;
   readonly environment: string | null;
@@ -79,11 +86,13 @@ export async function login(deps: Deps, input: LoginInput): Promise<LoginOutcome
       `this server speaks protocol ${PROTOCOL_VERSION}`,
       `protocol ${PROTOCOL_VERSION}: use the Action's version that fits the server`,
     );
+  // refused here, nobody is asked; all of it is looked at again once GitHub has answered
+  const before = await deps.database.transaction((tx) => admissible(tx, input));
+  await checkRun(deps, claims, before.repository, before.dispatch);
   const outcome = await deps.database.transaction(async (tx) => {
-    const repository = await covered(tx, claims);
-    checkEvent(claims, repository);
-    const dispatch = await dispatchOf(tx, claims, input.nonce);
-    checkWorkflow(claims, dispatch);
+    // LSE-6: the planner counts either the dispatch or its runner, never neither
+    await lockPlan(tx, claims.repositoryId);
+    const { repository, dispatch } = await admissible(tx, input);
     const keepMs = claims.expiresInS * 1000 + 2 * LIMITS.oidcToleranceMs.default;
     if (!(await useTokenId(tx, claims.issuer, claims.tokenId, keepMs)))
       throw new Refusal('unauthorized', 'this token was used before', 'a fresh token for each login');
@@ -112,6 +121,7 @@ export async function login(deps: Deps, input: LoginInput): Promise<LoginOutcome
       },
       LIMITS.loginMs.default,
     );
+    if (input.keys !== null) await noteKeys(tx, repository, input.keys);
     await revivePool(deps, tx, dispatch, runner);
     return { token, expiresAt, runner, login: id, run: dispatch.runId };
   });
@@ -120,6 +130,48 @@ export async function login(deps: Deps, input: LoginInput): Promise<LoginOutcome
     'login',
   );
   return outcome;
+}
+
+/** Checks 6 to 9 as far as our own tables tell. */
+async function admissible(tx: Tx, { claims, nonce }: LoginInput) {
+  const repository = await covered(tx, claims);
+  checkEvent(claims, repository);
+  const dispatch = await dispatchOf(tx, claims, nonce);
+  checkWorkflow(claims, dispatch);
+  return { repository, dispatch };
+}
+
+/** Check 9, what GitHub itself says of the run: event, attempt, commit, branch, file, and that our App started it. */
+async function checkRun(
+  deps: Deps,
+  claims: VerifiedClaims,
+  repository: Repository,
+  dispatch: Dispatch,
+): Promise<void> {
+  const github = await deps.github.installation(repository.installationId);
+  const run = await github.getWorkflowRun(repository, claims.workflowRun);
+  if (run === null) throw new Refusal('forbidden', 'GitHub knows no such workflow run in this repository');
+  const bot = `${await deps.github.slug()}[bot]`;
+  const wrong =
+    run.event !== 'workflow_dispatch'
+      ? 'event'
+      : run.attempt !== claims.attempt
+        ? 'attempt'
+        : claims.sha !== null && run.headSha !== claims.sha
+          ? 'commit'
+          : run.headBranch !== repository.defaultBranch
+            ? 'branch'
+            : run.path.split('@')[0] !== `.github/workflows/${dispatch.workflow}`
+              ? 'workflow file'
+              : run.actor?.toLowerCase() !== bot.toLowerCase()
+                ? 'actor'
+                : null;
+  if (wrong !== null)
+    throw new Refusal(
+      'forbidden',
+      `GitHub has another ${wrong} for this workflow run than the token and our dispatch`,
+      'a run that we dispatched',
+    );
 }
 
 /** Check 6: the ids name a repository that an active installation covers now; names are never compared. */

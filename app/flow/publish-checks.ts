@@ -11,31 +11,35 @@
 import {
   type CheckUnit,
   deferCheck,
-  identifyCheck,
-  intendCheck,
   listChecks,
   listDueChecks,
   type StoredCheck,
   wantCheck,
-  writtenCheck,
 } from '../../db/store/check.ts';
 import { findRepository, type Repository } from '../../db/store/installation.ts';
 import { addJobs } from '../../db/store/job.ts';
 import { withLock } from '../../db/store/lock.ts';
-import { setReason } from '../../db/store/reason.ts';
-import { productNow } from '../../db/store/run.ts';
-import { blockOfCheckName, FINDINGS_NAME, isGateName, publishKey } from '../domain/check.ts';
-import { LIMITS } from '../domain/limits.ts';
+import {
+  blockOfCheckName,
+  FINDINGS_NAME,
+  GROUP_NAME,
+  isGateName,
+  isStuck,
+  PREVIEW_NAME,
+  publishKey,
+} from '../domain/check.ts';
 import { Fault } from '../errors.ts';
 import type { Deps } from './deps.ts';
-import { fetchProof } from './fetch-proof.ts';
-import { type Judged, ledgerFault } from './judge-run.ts';
-import { annotate, planOf } from './publish-checks/annotate.ts';
-import { create, lookUp } from './publish-checks/create.ts';
+import type { Judged } from './judge-run.ts';
+import { proveRun } from './prove-run.ts';
+import { nextStep, settle } from './publish-checks/next-step.ts';
+import { postRemarks } from './publish-checks/post-remarks.ts';
 import { wantBlock } from './publish-checks/want-block.ts';
 import { type WantedFindings, wantFindings } from './publish-checks/want-findings.ts';
-import { judgeHead, type Wanted, wantGate } from './publish-checks/want-gate.ts';
-import { verifyRun } from './verify-run.ts';
+import { judgeHead, placesOf, type Wanted, wantGate } from './publish-checks/want-gate.ts';
+import { wantGroup } from './publish-checks/want-group.ts';
+import { wantPreview } from './publish-checks/want-preview.ts';
+import { WATCH_MS, write } from './publish-checks/write.ts';
 
 /** What to publish. */
 export interface PublishChecksInput {
@@ -57,8 +61,6 @@ export type PublishChecksOutcome =
 
 /** How long another process may hold the unit before the job is tried again. */
 const LOCK_MS = 30_000;
-/** When a sweep looks again after a write whose end we did not live to see. */
-const WATCH_MS = 60_000;
 const BACKOFF_MIN_MS = 2_000;
 const BACKOFF_MAX_MS = 10 * 60_000;
 /** After so many failures in a row (OPS-10) it is looked at once an hour. */
@@ -95,6 +97,7 @@ export async function sweepChecks(deps: Deps): Promise<number> {
       task: 'publish-checks',
       payload: { repository: unit.repositoryId, sha: unit.sha, name: unit.name },
       key: publishKey(unit.repositoryId, unit.sha, unit.name),
+      priority: isGateName(unit.name) ? 1 : 3,
     })),
   );
   return due.length;
@@ -105,7 +108,9 @@ async function publishLocked(deps: Deps, unit: CheckUnit, again: boolean): Promi
   const repository = await findRepository(db, unit.repositoryId);
   if (repository === null || repository.status !== 'active') return { kind: 'nothing' };
   const [shown] = await listChecks(db, unit);
-  const judged = await judgeHead(deps, unit);
+  // a preview, and what a merge group found, show no verdict of a run of this head, so that none has to be decided before it
+  const alone = unit.name === PREVIEW_NAME || unit.name === GROUP_NAME;
+  const judged = alone ? [] : await judgeHead(deps, unit);
   if (judged === null) return { kind: 'undecided' };
   const wanted = await want(unit.name)(deps, unit, repository, judged, shown);
   if (wanted === null) {
@@ -114,12 +119,16 @@ async function publishLocked(deps: Deps, unit: CheckUnit, again: boolean): Promi
     return { kind: 'nothing' };
   }
   const step = await nextStep(deps, unit, shown, wanted, again);
-  if (typeof step !== 'number') return step;
+  if (typeof step !== 'number') {
+    if (step.kind !== 'unchanged') return step;
+    return remark(deps, unit, repository, wanted, step);
+  }
   try {
     // the checks of findings and blocks satisfy no rule: only the gate's success is worth a forgery
     const green = wanted.content.conclusion === 'success' && isGateName(unit.name);
     if (green && !(await proved(deps, judged))) return { kind: 'undecided' };
-    return await write(deps, unit, repository, shown?.n === step ? shown : undefined, step, wanted);
+    const written = await write(deps, unit, repository, shown?.n === step ? shown : undefined, step, wanted);
+    return await remark(deps, unit, repository, wanted, written);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     return waitFor(deps, unit, step, error);
@@ -128,7 +137,35 @@ async function publishLocked(deps: Deps, unit: CheckUnit, again: boolean): Promi
 
 function want(name: string) {
   if (name === FINDINGS_NAME) return wantFindings;
+  if (name === GROUP_NAME) return wantGroup;
+  if (name === PREVIEW_NAME) return wantPreview;
   return blockOfCheckName(name) === null ? wantGate : wantBlock;
+}
+
+/** After the check of findings its review of suggestions (PUB-5): comments come last, and hold up nothing. */
+async function remark(
+  deps: Deps,
+  unit: CheckUnit,
+  repository: Repository,
+  wanted: Wanted | WantedFindings,
+  outcome: PublishChecksOutcome,
+): Promise<PublishChecksOutcome> {
+  if (!('remarks' in wanted) || wanted.remarks === null || !('n' in outcome)) return outcome;
+  const run = { id: wanted.runId, page: placesOf(deps, wanted.runId, repository).run };
+  try {
+    const posted = await postRemarks(deps, unit, repository, wanted.remarks, run);
+    if (posted === 'settled') return outcome;
+    // refused: the summary names all suggestions at once; later: the lines are read again
+    await deferCheck(deps.database.db, unit, outcome.n, posted === 'refused' ? 0 : WATCH_MS, null);
+    return outcome;
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    if (!WAITS.has(error.code)) throw error;
+    // a failure of the review is none of the check's, which is written
+    const backoff = WATCH_MS * 2 ** Math.min(wanted.remarks.attempts, 5);
+    await deferCheck(deps.database.db, unit, outcome.n, Math.max(backoff, error.retryAfterMs ?? 0), null);
+    return { kind: 'waiting', code: error.code };
+  }
 }
 
 /** GitHub may show it as queued by itself now (case 41): its next verdict is written even where it says the same. */
@@ -143,143 +180,8 @@ async function owe(deps: Deps, unit: CheckUnit, shown: StoredCheck): Promise<voi
  */
 async function proved(deps: Deps, judged: readonly Judged[]): Promise<boolean> {
   let all = true;
-  for (const { run } of judged) {
-    const { notes } = await fetchProof(deps, run);
-    const { verdict } = await verifyRun(deps, run, { published: notes });
-    if (verdict.kind === 'intact') continue;
-    all = false;
-    await deps.database.transaction(async (tx) => {
-      await setReason(tx, run.id, { ...ledgerFault(verdict, null), dueAtMs: null });
-      await addJobs(tx, [{ task: 'decide-gate', payload: { run: run.id }, key: `decide-gate:${run.id}` }]);
-    });
-  }
+  for (const { run } of judged) if ((await proveRun(deps, run)) === null) all = false;
   return all;
-}
-
-/** The check run to write (an existing n, or the next), or why nothing is written now. */
-async function nextStep(
-  deps: Deps,
-  unit: CheckUnit,
-  shown: StoredCheck | undefined,
-  wanted: Wanted | WantedFindings,
-  again: boolean,
-): Promise<number | PublishChecksOutcome> {
-  if (shown === undefined) return wanted.superseded ? { kind: 'nothing' } : 1;
-  const same = !again && shown.written === wanted.digest && shown.wanted === wanted.digest;
-  if (shown.state === 'concluded') {
-    const green = shown.conclusion === 'success';
-    // "never set back" has one exception: a success on a commit that is nobody's head
-    if (wanted.superseded) return green || again ? shown.n : unchanged(deps, unit, shown);
-    const undecided = wanted.content.conclusion === undefined;
-    if (undecided || shown.conclusion === 'cancelled') return shown.n + 1;
-    if (same) return unchanged(deps, unit, shown);
-    const turned = wanted.once === true && shown.conclusion !== wanted.content.conclusion;
-    return turned || outdated(shown, wanted) ? shown.n + 1 : shown.n;
-  }
-  if (same) return unchanged(deps, unit, shown);
-  if (shown.state === 'open' && wanted.content.conclusion === undefined && shown.writtenAtMs !== null) {
-    const rest =
-      shown.writtenAtMs + LIMITS.publishIntervalMs.default - (await productNow(deps.database.db)).getTime();
-    // between two updates under way; a first gate and a conclusion never wait
-    if (rest > 0) {
-      await deferCheck(deps.database.db, unit, shown.n, rest, false);
-      return { kind: 'waiting', code: 'interval' };
-    }
-  }
-  return shown.n;
-}
-
-/** Whether an annotation that is there no longer belongs: GitHub only appends, so another check run starts. */
-function outdated(shown: StoredCheck, wanted: Wanted | WantedFindings): boolean {
-  if (!('order' in wanted) || shown.plan === null) return false;
-  const open = new Set(wanted.order);
-  return shown.plan.order.slice(0, shown.annotations).some((number) => !open.has(number));
-}
-
-async function unchanged(deps: Deps, unit: CheckUnit, shown: StoredCheck): Promise<PublishChecksOutcome> {
-  await settle(deps, unit, shown);
-  return { kind: 'unchanged', n: shown.n };
-}
-
-/** Nothing is left to do for a row: no sweep needs to look. */
-async function settle(deps: Deps, unit: CheckUnit, shown: StoredCheck): Promise<void> {
-  if (shown.dueAtMs === null || shown.written === null) return;
-  const { conclusion, written, annotations, seq } = shown;
-  await writtenCheck(deps.database.db, unit, shown.n, {
-    conclusion,
-    written,
-    annotations,
-    seq,
-    dueInMs: null,
-  });
-}
-
-async function write(
-  deps: Deps,
-  unit: CheckUnit,
-  repository: Repository,
-  shown: StoredCheck | undefined,
-  n: number,
-  wanted: Wanted | WantedFindings,
-): Promise<PublishChecksOutcome> {
-  const { db } = deps.database;
-  const plan = planOf(shown, wanted);
-  const intent = { runId: wanted.runId, wanted: wanted.digest, plan, retryInMs: WATCH_MS };
-  if (shown === undefined) await deps.database.transaction((tx) => intendCheck(tx, unit, { n, ...intent }));
-  else await wantCheck(db, unit, n, intent);
-  const github = await deps.github.installation(repository.installationId);
-  let githubId = shown?.githubId ?? null;
-  let there = shown?.annotations ?? 0;
-  let created = false;
-  if (githubId === null && shown !== undefined) {
-    const found = await lookUp(github, unit, repository, n);
-    githubId = found?.id ?? null;
-    there = found?.annotations ?? 0;
-    if (githubId !== null) await identifyCheck(db, unit, n, githubId);
-    // an old commit that never got its check run needs none
-    else if (wanted.superseded) return written(deps, unit, n, wanted, 0, 'updated');
-  } else if (shown !== undefined && githubId !== null && plan !== null && shown.written !== shown.wanted) {
-    // an earlier write may have got further than we know: GitHub's count decides
-    there = (await github.getCheckRun(repository, githubId))?.annotations ?? there;
-  }
-  if (githubId === null) {
-    const first = await create(github, unit, repository, n, plan, wanted);
-    githubId = first.id;
-    there = first.posted;
-    created = true;
-    if (first.whole) return written(deps, unit, n, wanted, there, 'created', githubId);
-    await identifyCheck(db, unit, n, githubId);
-  }
-  if (plan === null || !('order' in wanted)) {
-    await github.updateCheckRun(repository, githubId, wanted.content);
-    return written(deps, unit, n, wanted, there, created ? 'created' : 'updated');
-  }
-  const concluded = shown?.state === 'concluded';
-  const input = { github, repository, unit, n, githubId, posted: there, plan, wanted, concluded };
-  const { posted } = await annotate(deps, input);
-  return written(deps, unit, n, wanted, posted, created ? 'created' : 'updated');
-}
-
-async function written(
-  deps: Deps,
-  unit: CheckUnit,
-  n: number,
-  wanted: Wanted,
-  annotations: number,
-  kind: 'created' | 'updated',
-  githubId?: string,
-): Promise<PublishChecksOutcome> {
-  const conclusion = wanted.content.conclusion ?? null;
-  const { digest, seq } = wanted;
-  await writtenCheck(deps.database.db, unit, n, {
-    conclusion,
-    written: digest,
-    annotations,
-    seq,
-    dueInMs: null,
-    ...(githubId === undefined ? {} : { githubId }),
-  });
-  return { kind, n };
 }
 
 /** Faults of GitHub wait in the row (a fork's commit that is not there yet is a refusal too, case 7); ours are thrown. */
@@ -287,9 +189,13 @@ async function waitFor(deps: Deps, unit: CheckUnit, n: number, fault: Fault): Pr
   if (!WAITS.has(fault.code)) throw fault;
   const [row] = await listChecks(deps.database.db, unit);
   if (row === undefined || row.n !== n) throw fault;
-  const spent = row.attempts >= LIMITS.jobAttempts.default;
-  const backoff = spent ? BACKOFF_LAST_MS : Math.min(BACKOFF_MAX_MS, BACKOFF_MIN_MS * 2 ** row.attempts);
-  if (spent) deps.log.error({ ...unit, n, code: fault.code }, 'publish-checks.still-failing');
-  await deferCheck(deps.database.db, unit, n, Math.max(backoff, fault.retryAfterMs ?? 0), true);
+  // a limit is no failure: it says itself when to come back, however often
+  const failed = fault.code !== 'github_rate_limited';
+  const attempts = row.attempts + (failed ? 1 : 0);
+  const stuck = isStuck({ attempts });
+  const backoff = stuck ? BACKOFF_LAST_MS : Math.min(BACKOFF_MAX_MS, BACKOFF_MIN_MS * 2 ** row.attempts);
+  if (stuck && failed) deps.log.error({ ...unit, n, code: fault.code, attempts }, 'publish-checks.stuck');
+  const wait = failed ? Math.max(backoff, fault.retryAfterMs ?? 0) : (fault.retryAfterMs ?? backoff);
+  await deferCheck(deps.database.db, unit, n, wait, failed ? fault.code : null);
   return { kind: 'waiting', code: fault.code };
 }

@@ -1,10 +1,11 @@
 import { describeDelivery, endDelivery, findDelivery, isRepeated } from '../../db/store/delivery.ts';
 import type { InboxEvent } from '../domain/inbox-event.ts';
 import type { Actor, Cause } from '../domain/ledger/row-fields.ts';
-import { Fault, Refusal } from '../errors.ts';
+import { Fault, type FaultCode, Refusal } from '../errors.ts';
 import type { Deps } from './deps.ts';
 import { receiveCheckRequest } from './receive-delivery/check-request.ts';
 import { receiveComment } from './receive-delivery/comment.ts';
+import { receiveGroup } from './receive-delivery/group.ts';
 import {
   receiveInstallation,
   receiveInstallationRepositories,
@@ -12,6 +13,8 @@ import {
 } from './receive-delivery/installation.ts';
 import { receivePull } from './receive-delivery/pull.ts';
 import { receivePush } from './receive-delivery/push.ts';
+import { notePusher } from './receive-delivery/pusher.ts';
+import { receiveReview } from './receive-delivery/review.ts';
 import { receiveWorkflow } from './receive-delivery/workflow.ts';
 
 /** What this arrow needs besides the others' effects. */
@@ -19,6 +22,14 @@ export interface ReceiveDeps extends Deps {
   /** Reads a stored delivery (github/events). Throws `Refusal` `bad_request`. */
   readonly readEvent: (name: string, body: Buffer) => InboxEvent;
 }
+
+/** What GitHub says of the installation or the repository, and saying it again would not change: recorded, until a redelivery. */
+const SAID: ReadonlySet<FaultCode> = new Set([
+  'installation_gone',
+  'permissions_missing',
+  'github_not_found',
+  'github_refused',
+]);
 
 /** Which delivery to work. */
 export interface ReceiveInput {
@@ -47,7 +58,7 @@ export interface Received {
  *
  * Reads: delivery, and what the handler of its event reads. Writes: the delivery's state, and that.
  * Calls: GitHub, where a base branch or a head is not known. May fail with: `github_*`,
- * `installation_gone` (recorded on the delivery), what Postgres does.
+ * `installation_gone` (recorded on the delivery), what Postgres does, faults of ours (retryable).
  */
 export async function receiveDelivery(deps: ReceiveDeps, input: ReceiveInput): Promise<ReceiveOutcome> {
   const { db } = deps.database;
@@ -89,9 +100,11 @@ export async function receiveDelivery(deps: ReceiveDeps, input: ReceiveInput): P
     const note = await work(deps, event, received);
     return await end(note.startsWith('ignored:') ? 'ignored' : 'done', note.replace(/^ignored:/, ''));
   } catch (error) {
+    if (!(error instanceof Fault) || error.retryable || error.code === 'bug') throw error;
     // it may be finished later by a redelivery: after an un-suspension, say
-    if (error instanceof Fault && !error.retryable && error.code !== 'bug') return end('failed', error.code);
-    throw error;
+    if (SAID.has(error.code)) return end('failed', error.code);
+    // ours: what another process was in the middle of when it ended is there the next time
+    throw new Fault(error.code, error.message, { cause: error, retryable: true });
   }
 }
 
@@ -103,11 +116,18 @@ function work(
 ): Promise<string> {
   switch (event.kind) {
     case 'pull_request':
-      return receivePull(deps, event, received);
+      return receivePull(deps, event, received).then(async (note) => {
+        await notePusher(deps, event, received);
+        return note;
+      });
+    case 'review':
+      return receiveReview(deps, event, received);
     case 'comment':
       return receiveComment(deps, event, received);
     case 'push':
       return receivePush(deps, event);
+    case 'merge_group':
+      return receiveGroup(deps, event, received);
     case 'installation':
       return receiveInstallation(deps, event);
     case 'installation_repositories':

@@ -1,10 +1,10 @@
 import { pruneDeliveries } from '../../db/store/delivery.ts';
-import { listInstallations, upsertInstallation } from '../../db/store/installation.ts';
+import { findInstallation, listInstallations, upsertInstallation } from '../../db/store/installation.ts';
 import { withLock } from '../../db/store/lock.ts';
 import { LIMITS } from '../domain/limits.ts';
 import { Fault } from '../errors.ts';
 import type { Deps } from './deps.ts';
-import { learnRepositories, parkInstallation } from './receive-delivery/installation.ts';
+import { learnRepositories, parkInstallation, reviveRuns } from './receive-delivery/installation.ts';
 import { requestFailedDeliveries } from './reconcile/deliveries.ts';
 import { reconcileRepository } from './reconcile/repository.ts';
 
@@ -47,7 +47,10 @@ async function pass(deps: Deps): Promise<ReconcileOutcome> {
   const redelivered = await requestFailedDeliveries(deps);
   const told = await deps.github.listInstallations();
   const active: string[] = [];
+  const parked = new Set<string>();
   for (const one of told) {
+    const before = await findInstallation(deps.database.db, one.id);
+    if (before !== null && before.status !== 'active') parked.add(one.id);
     await deps.database.transaction((tx) =>
       upsertInstallation(tx, {
         id: one.id,
@@ -70,6 +73,8 @@ async function pass(deps: Deps): Promise<ReconcileOutcome> {
   for (const id of active) {
     try {
       await learnRepositories(deps, id);
+      // back without an event: what was parked goes on
+      if (parked.has(id)) await reviveRuns(deps, { installationId: id });
     } catch (error) {
       failed += 1;
       await noteFailure(deps, id, error);

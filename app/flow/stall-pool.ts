@@ -3,17 +3,16 @@ import type { Tx } from '../../db/client.ts';
 import type { Dispatch } from '../../db/store/dispatch.ts';
 import { findInstallation } from '../../db/store/installation.ts';
 import { addJob, addJobs } from '../../db/store/job.ts';
-import { loadPolicy } from '../../db/store/policy.ts';
-import { findPool, lockPool, type Pool, putPool } from '../../db/store/provider.ts';
-import { clearReason, setReason } from '../../db/store/reason.ts';
-import { findRun, listOpenRuns } from '../../db/store/run.ts';
+import { addPool, findPool, lockPool, type Pool, putPool } from '../../db/store/provider.ts';
+import { clearReasonEverywhere, setReason } from '../../db/store/reason.ts';
+import { findRun } from '../../db/store/run.ts';
 import { listWaiting } from '../../db/store/waiting.ts';
 import type { Actor } from '../domain/ledger/row-fields.ts';
 import { doubled, LIMITS } from '../domain/limits.ts';
-import { parsePolicy } from '../domain/policy.ts';
 import { Fault } from '../errors.ts';
 import { appendToInstallation } from './append-rows.ts';
 import type { Deps } from './deps.ts';
+import { knownPolicy } from './known-policy.ts';
 
 /**
  * Counts a dispatch that brought no runner. Two in a row settle the pool, 5 minutes doubling to 60;
@@ -26,6 +25,12 @@ export async function missPool(
   dispatch: Dispatch,
   miss: { readonly detail: string; readonly via: 'schedule' | 'delivery' },
 ): Promise<void> {
+  // two first misses at once are two
+  await addPool(tx, {
+    repositoryId: dispatch.repositoryId,
+    installationId: dispatch.installationId,
+    name: dispatch.pool,
+  });
   const pool = await lockPool(tx, dispatch.repositoryId, dispatch.pool);
   const missed = (pool?.missed ?? 0) + 1;
   const settles = missed >= LIMITS.missedDispatches.default;
@@ -90,27 +95,25 @@ async function note(deps: Deps, tx: Tx, dispatch: Dispatch, pool: Pool, actor: A
   });
 }
 
-/** Sets `dispatch_stalled` on the runs of a repository that wait for a runner, or clears it on all (null). */
+/** Sets `dispatch_stalled` on the runs of a repository that wait for a runner, and clears it on the others (null: on all). */
 export async function sayStalled(tx: Tx, repositoryId: string, detail: string | null): Promise<void> {
   const waiting = detail === null ? [] : await listWaiting(tx, repositoryId);
-  const runs = new Set(waiting.filter((one) => one.ready > 0).map((one) => one.runId));
-  for (const run of await listOpenRuns(tx, { repositoryId })) {
-    const changed =
-      detail !== null && runs.has(run.id)
-        ? await setReason(tx, run.id, {
-            code: 'dispatch_stalled',
-            dueAtMs: run.headAt.getTime() + (await deadlineOf(tx, run.id)),
-            detail: detail.slice(0, 200),
-          })
-        : await clearReason(tx, run.id, 'dispatch_stalled');
-    if (changed)
-      await addJobs(tx, [{ task: 'decide-gate', payload: { run: run.id }, key: `decide-gate:${run.id}` }]);
+  const runs = [...new Set(waiting.filter((one) => one.ready > 0).map((one) => one.runId))];
+  // in one statement: this is asked with every plan, over all that is open
+  const changed = await clearReasonEverywhere(tx, repositoryId, 'dispatch_stalled', runs);
+  for (const id of runs) {
+    const run = await findRun(tx, id);
+    if (run === null) continue;
+    const policy = await knownPolicy(tx, run.policyHash);
+    const set = await setReason(tx, id, {
+      code: 'dispatch_stalled',
+      dueAtMs: run.headAt.getTime() + (policy?.gate.deadline ?? LIMITS.gateDeadlineMs.default),
+      detail: (detail ?? '').slice(0, 200),
+    });
+    if (set) changed.push(id);
   }
-}
-
-async function deadlineOf(tx: Tx, runId: string): Promise<number> {
-  const run = await findRun(tx, runId);
-  const bytes = run?.policyHash == null ? null : await loadPolicy(tx, run.policyHash);
-  const reading = bytes === null ? null : parsePolicy(bytes);
-  return reading?.ok === true ? reading.policy.gate.deadline : LIMITS.gateDeadlineMs.default;
+  await addJobs(
+    tx,
+    changed.map((run) => ({ task: 'decide-gate', payload: { run }, key: `decide-gate:${run}` })),
+  );
 }

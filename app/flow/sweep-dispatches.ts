@@ -1,15 +1,16 @@
 /**
  * What time alone decides about dispatches and pools (POOL-3, POOL-4, POOL-5): nobody came, a settled
- * pool is due for its probe, a repository waits though nobody is on the way.
+ * pool is due for its probe, a repository waits though nobody is on the way, or the rate held its runners back.
  *
  * Reads: dispatch, pool, runner, ticket. Writes: dispatch, pool; row `pool.changed`. Calls: nothing. Queues: dispatch.
  */
-import { endDispatch, listDueDispatches } from '../../db/store/dispatch.ts';
+import { endDispatch, listDueDispatches, listHurried } from '../../db/store/dispatch.ts';
 import { addJobs } from '../../db/store/job.ts';
 import { listDuePools } from '../../db/store/provider.ts';
 import { listStarving } from '../../db/store/waiting.ts';
 import { LIMITS } from '../domain/limits.ts';
 import type { Deps } from './deps.ts';
+import { MINUTE_MS } from './dispatch.ts';
 import { missPool } from './stall-pool.ts';
 
 const BATCH = 200;
@@ -32,6 +33,8 @@ export async function sweepDispatches(deps: Deps): Promise<number> {
   const wake = new Set([
     ...(await listDuePools(db)).map((pool) => pool.repositoryId),
     ...(await listStarving(db, LIMITS.runnerFreshMs.default, BATCH)),
+    // until a minute after the last plan that the rate may have cut short
+    ...(await listHurried(db, 2 * MINUTE_MS, LIMITS.dispatchesMinute.default)),
   ]);
   if (wake.size > 0) {
     await addJobs(

@@ -2,7 +2,7 @@
  * What time alone decides about providers (POOL-3): a settled one that is due gets one ticket as its
  * probe and somebody to work it; each settling and revival becomes a row of the installation's chain.
  *
- * Reads: provider, run, ticket. Writes: ticket, provider; row `provider.changed`. Calls: nothing. Queues: dispatch.
+ * Reads: provider, run, ticket. Writes: ticket, provider, slot wish; row `provider.changed`. Calls: nothing. Queues: dispatch.
  */
 import { findInstallation } from '../../db/store/installation.ts';
 import {
@@ -10,11 +10,12 @@ import {
   listUnnotedProviders,
   noteProvider,
   type Provider,
+  pruneSlotWishes,
 } from '../../db/store/provider.ts';
 import { productNow } from '../../db/store/run.ts';
 import { fillWindows, pointProbe } from '../../db/store/ticket.ts';
 import { hasPending, listRunsBehind } from '../../db/store/waiting.ts';
-import { withInstallation, withRun } from './append-rows.ts';
+import { appendToInstallation, withRun } from './append-rows.ts';
 import type { Deps } from './deps.ts';
 
 const BATCH = 50;
@@ -22,6 +23,7 @@ const BATCH = 50;
 /** Notes what changed and lets one probe through per provider that is due; returns how many of both. */
 export async function sweepProviders(deps: Deps): Promise<number> {
   const { db } = deps.database;
+  await pruneSlotWishes(db);
   let n = 0;
   for (const changed of await listUnnotedProviders(db, BATCH)) if (await note(deps, changed)) n++;
   const now = await productNow(db);
@@ -33,9 +35,10 @@ export async function sweepProviders(deps: Deps): Promise<number> {
 async function note(deps: Deps, changed: Provider): Promise<boolean> {
   const installation = await findInstallation(deps.database.db, changed.installationId);
   if (installation === null) return false;
-  return withInstallation(deps, installation, async (unit) => {
-    if (!(await noteProvider(unit.tx, changed))) return false;
-    unit.append('provider.changed', {
+  return deps.database.transaction(async (tx) => {
+    // asked before the chain is opened: another process may have said it, and a chain begins with a row
+    if (!(await noteProvider(tx, changed))) return false;
+    await appendToInstallation(deps, tx, installation, 'provider.changed', {
       block: null,
       actor: { kind: 'app', id: deps.github.appId, via: 'schedule' },
       cause: { kind: 'schedule', id: 'sweep-providers', sha256: null },

@@ -3,16 +3,17 @@
  * a hint: run twice, late or out of order, it ends in the same state, and changes nothing when nothing changed.
  *
  * Reads: run, repository, blocks, verified rows. Writes: run, block, file, claim, policy, texts, its own
- * reasons; rows `run.policy run.head run.allowed run.closed run.reopened block.* decision`.
- * Calls: GitHub (pull, branch, merge base, permission of a stranger) and git, before the transaction.
+ * reasons; rows `run.policy run.head run.allowed run.closed run.reopened block.* decision run.people`.
+ * Calls: GitHub (pull, branch, merge base, accounts of commits, permission of a stranger) and git, before the transaction.
  * May fail with: `git_unavailable`, `github_unavailable`, `github_rate_limited` (retryable, also a reason).
  */
 import { listBlocks } from '../../db/store/block.ts';
 import { findRepository, type Repository } from '../../db/store/installation.ts';
 import { storePolicy } from '../../db/store/policy.ts';
 import { clearReason, setReason } from '../../db/store/reason.ts';
-import { findRun, type Run, type RunPatch, updateRun } from '../../db/store/run.ts';
-import { putText } from '../../db/store/text.ts';
+import { findNewestRun, findRun, type Run, type RunPatch, updateRun } from '../../db/store/run.ts';
+import { cancelTicketsOfRun } from '../../db/store/ticket.ts';
+import { previewKey } from '../domain/check.ts';
 import { foldRows } from '../domain/run-state/fold.ts';
 import type { RunState } from '../domain/run-state/state.ts';
 import { Fault } from '../errors.ts';
@@ -20,11 +21,18 @@ import type { GitHub, PullInfo } from '../github/port.ts';
 import { type RunUnit, withRun } from './append-rows.ts';
 import { closeRun } from './close-run.ts';
 import type { Deps } from './deps.ts';
+import { clearReading, holdReading, keepsUnread } from './hold-reading.ts';
+import { wakeSharers } from './share-head.ts';
 import { askAuthor, newConsent, standingConsent } from './sync-run/consent.ts';
+import { refuseOlderTruth } from './sync-run/lag.ts';
 import { planHead } from './sync-run/plan.ts';
-import { type BasePolicy, readTruth, sourceOf, type Truth } from './sync-run/read.ts';
-import { type Append, appender, authorship, recordHead } from './sync-run/record.ts';
-import { verifyRun } from './verify-run.ts';
+import { readTruth, sourceOf, type Truth } from './sync-run/read.ts';
+import { readHistory } from './sync-run/read-history.ts';
+import { appender, authorship, recordHead } from './sync-run/record.ts';
+import { type Accounts, askAccounts, hasPeople, recordPeople } from './sync-run/record-people.ts';
+import { recordPolicy } from './sync-run/record-policy.ts';
+import { BARE_POLICY, repairPlan } from './sync-run/repair.ts';
+import { wholeRows } from './verify-run.ts';
 
 /** Which run. */
 export interface SyncInput {
@@ -38,17 +46,13 @@ export type SyncOutcome =
 
 /** Another sync of the same run may commit while this one reads: then it reads again, this often. */
 const MOST_TURNS = 4;
-/** How long a head that a webhook told of may be newer than what GitHub's API answers (case 7). */
-const LAG_MS = 60_000;
-/** Codes that are reasons of the run while they last. */
-const HELD = ['git_unavailable', 'no_merge_base'] as const;
 
 /** Synchronises one run. */
 export async function syncRun(deps: Deps, input: SyncInput): Promise<SyncOutcome> {
   for (let turn = 1; turn <= MOST_TURNS; turn++) {
     const run = await findRun(deps.database.db, input.run);
     if (run === null) throw new Fault('run_missing', `there is no run ${input.run}`);
-    const outcome = await syncOnce(deps, run);
+    const outcome = await syncOnce(deps, run, turn > 1);
     if (outcome === null) continue;
     deps.log.info({ run: run.id, ...outcome }, 'sync-run');
     return outcome;
@@ -56,22 +60,30 @@ export async function syncRun(deps: Deps, input: SyncInput): Promise<SyncOutcome
   throw new Fault('git_unavailable', 'the run changes faster than it can be read', { retryable: true });
 }
 
-async function syncOnce(deps: Deps, run: Run): Promise<SyncOutcome | null> {
+async function syncOnce(deps: Deps, run: Run, again: boolean): Promise<SyncOutcome | null> {
   if (run.pull === null) return { kind: 'held', reason: 'a group run has no pull request' };
   const repository = await findRepository(deps.database.db, run.repositoryId);
   if (repository === null) throw new Fault('run_missing', 'the repository of the run is not known');
+  if (await isPast(deps, run, repository)) return { kind: 'closed', reason: 'another run follows it' };
+  if (repository.status !== 'active') return { kind: 'held', reason: 'its repository is parked' };
   const github = await deps.github.installation(run.installationId);
   try {
     const pull = await github.getPull(repository, run.pull);
     if (pull.state === 'closed') return await close(deps, run, pull);
-    return await follow(deps, run, repository, github, pull);
+    return await follow(deps, run, repository, github, pull, again);
   } catch (error) {
-    if (error instanceof Fault && (error.code === 'git_unavailable' || error.code === 'no_merge_base')) {
-      await hold(deps, run, error);
-      if (!error.retryable) return { kind: 'held', reason: error.code };
-    }
-    throw error;
+    if (!keepsUnread(error)) throw error;
+    const fault = await hold(deps, run, error);
+    if (fault?.retryable === true) throw fault;
+    return fault === null ? null : { kind: 'held', reason: fault.code };
   }
+}
+
+/** An earlier epoch (RUN-1): sealed, or of an installation that the repository left. A late job must not wake it. */
+async function isPast(deps: Deps, run: Run, repository: Repository): Promise<boolean> {
+  if (run.next !== null || repository.installationId !== run.installationId) return true;
+  const newest = await findNewestRun(deps.database.db, run.repositoryId, run.pull ?? '');
+  return newest !== null && newest.id !== run.id;
 }
 
 /** A pull request that was closed or merged: pending work ends, what was found stays (RUN-7). */
@@ -87,21 +99,29 @@ async function follow(
   repository: Repository,
   github: GitHub,
   pull: PullInfo,
+  again: boolean,
 ): Promise<SyncOutcome | null> {
   const source = await sourceOf(deps, github, repository);
   const truth = await readTruth(source, github, run, pull);
   const authorWrites = await askAuthor(github, repository, run, pull);
+  const reading = truth.content?.reading ?? null;
+  const isNew = run.head !== pull.head || run.mergeBase !== reading?.mergeBase || again;
+  const accounts =
+    reading !== null && isNew ? await askAccounts(github, repository, pull.number, reading) : null;
   return withRun(deps, run.id, async (unit) => {
     if (movedMeanwhile(run, unit.run)) return null;
-    const { verdict, rows } = await verifyRun(deps, unit.run, { reader: unit.tx });
-    if (verdict.kind !== 'intact') {
+    const rows = await wholeRows(deps, unit.run, { reader: unit.tx });
+    if (rows === null) {
       // nothing is built on rows that do not verify; the gate says which (LED-8)
       enqueueGate(unit);
       return { kind: 'held', reason: 'ledger_invalid' };
     }
     const state = foldRows(rows);
     refuseOlderTruth(unit, state, truth);
-    return record(deps, unit, state, rows, truth, authorWrites);
+    // a head of an earlier version, whose makers were never asked for
+    if (reading !== null && accounts === null && !hasPeople(state, reading)) return null;
+    const people = { authorWrites, accounts };
+    return record(deps, unit, state, rows, truth, people);
   });
 }
 
@@ -111,10 +131,10 @@ async function record(
   state: RunState,
   rows: Parameters<typeof planHead>[5],
   truth: Truth,
-  authorWrites: boolean | null,
+  { authorWrites, accounts }: { readonly authorWrites: boolean | null; readonly accounts: Accounts | null },
 ): Promise<SyncOutcome> {
   const { run, tx } = unit;
-  const { pull, policy, content } = truth;
+  const { pull, policy, content, repair } = truth;
   const append = appender(unit, deps);
   let changed = false;
   if (run.status === 'closed' || run.status === 'merged') {
@@ -124,12 +144,22 @@ async function record(
   if (await recordPolicy(unit, append, state, policy)) changed = true;
   const patch: RunPatch = patchOf(unit, state, truth);
   let files = run.head === pull.head ? state.files.size : 0;
-  if (content !== null && policy.state === 'valid') {
-    const consent = newConsent(run, state, policy.policy, pull, authorWrites, wasAbsent(rows));
+  if (content !== null) {
+    const [given, hash] = policy.state === 'valid' ? [policy.policy, policy.hash] : [BARE_POLICY, null];
+    const consent = newConsent(run, state, given, pull, authorWrites, wasAbsent(rows));
     if (consent !== null) append('run.allowed', null, consent);
     const stored = await listBlocks(tx, run.id);
-    const plan = planHead(content, policy.policy, policy.hash, pull.body, stored, rows);
-    const recorded = await recordHead(unit, append, state, truth, plan, policy.hash, stored, rows);
+    const history = await readHistory(tx, run.repositoryId, given, content.reading);
+    const planned = planHead(content, given, hash ?? '', pull.body, stored, rows, history);
+    const plan = repair === null ? planned : repairPlan(planned);
+    const made = accounts !== null && recordPeople(append, state, content.reading, accounts);
+    const recorded = await recordHead(unit, append, state, truth, plan, hash, stored, rows);
+    if (made) changed = true;
+    // nothing of a repair is spent on, and what was under way is of a policy that holds no more (RUN-9)
+    if (recorded && repair !== null) {
+      await storePolicy(tx, repair.bytes);
+      await cancelTicketsOfRun(tx, run.id, 'left_the_change');
+    }
     files = plan.files.length;
     if (await noteCounts(deps, unit, truth)) changed = true;
     const guarded = plan.files.some((file) => file.ownership === 'guarded');
@@ -145,11 +175,16 @@ async function record(
   if (differs(run, patch)) {
     await updateRun(tx, run.id, patch);
     changed = true;
+    if (run.toldHead !== pull.head) {
+      await wakeSharers(unit, run.toldHead);
+      await wakeSharers(unit, pull.head);
+    }
   }
-  for (const code of HELD) if (await clearReason(tx, run.id, code)) changed = true;
+  if (await clearReading(unit)) changed = true;
   if (changed) {
     unit.enqueue('cut-tickets', { run: run.id }, { key: `cut-tickets:${run.id}` });
     enqueueGate(unit);
+    if (truth.touchesPolicy) enqueuePreview(unit, pull.number);
   }
   return { kind: changed ? 'synced' : 'unchanged', head: pull.head, files };
 }
@@ -181,35 +216,6 @@ function patchOf(unit: RunUnit, state: RunState, { pull, policy, content }: Trut
   };
 }
 
-async function recordPolicy(
-  unit: RunUnit,
-  append: Append,
-  state: RunState,
-  policy: BasePolicy,
-): Promise<boolean> {
-  const hash = policy.state === 'absent' ? null : policy.hash;
-  if (state.policy?.state === policy.state && state.policy.hash === hash) return false;
-  if (policy.state === 'valid') await storePolicy(unit.tx, policy.bytes);
-  const error =
-    policy.state === 'invalid'
-      ? {
-          error: {
-            code: policy.error.code,
-            line: policy.error.line,
-            text: await putText(unit.tx, policy.error.message),
-          },
-        }
-      : {};
-  append('run.policy', null, {
-    state: policy.state,
-    hash,
-    commit: policy.commit,
-    mode: policy.state === 'valid' ? policy.policy.mode : (state.policy?.mode ?? unit.run.mode),
-    ...error,
-  });
-  return true;
-}
-
 /** Whether another sync committed since `seen` was read: its reading may be newer than ours. */
 function movedMeanwhile(seen: Run, now: Run): boolean {
   return (
@@ -222,41 +228,23 @@ function movedMeanwhile(seen: Run, now: Run): boolean {
   );
 }
 
-/**
- * A webhook may tell of a head that GitHub's API does not answer yet (case 7); a late webhook may
- * tell of one that is over. A head nobody knows is waited for, a little while.
- */
-function refuseOlderTruth(unit: RunUnit, state: RunState, { pull, content }: Truth): void {
-  const { run } = unit;
-  if (run.toldHead === pull.head || unit.now.getTime() - run.headAt.getTime() > LAG_MS) return;
-  const known =
-    state.heads.some((head) => head.head === run.toldHead) ||
-    content?.reading.commits.some((commit) => commit.oid === run.toldHead) === true;
-  if (known) return;
-  throw new Fault('git_unavailable', `GitHub does not show the head ${run.toldHead} yet`, {
-    retryable: true,
-  });
-}
-
-async function hold(deps: Deps, run: Run, error: Fault): Promise<void> {
-  await withRun(deps, run.id, async (unit) => {
-    const other = HELD.find((code) => code !== error.code);
-    const cleared = other === undefined ? false : await clearReason(unit.tx, run.id, other);
-    // no deadline of its own: the gate counts its deadline from when the reason began
-    const set = await setReason(unit.tx, run.id, {
-      code: error.code,
-      dueAtMs: null,
-      detail: error.message.slice(0, 200),
-    });
-    if (set || cleared) enqueueGate(unit);
+/** Null where another sync came past what failed here: nothing holds any more, and it is read again. */
+async function hold(deps: Deps, run: Run, error: Fault): Promise<Fault | null> {
+  return withRun(deps, run.id, async (unit) => {
+    if (movedMeanwhile(run, unit.run)) return null;
+    const { fault, changed } = await holdReading(unit, error);
+    if (changed) enqueueGate(unit);
+    return fault;
   });
 }
 
 /** GIT-4: a path that GitHub names and git lacks holds the gate; a count that differs is a note for doctor. */
 async function noteCounts(deps: Deps, { run, tx }: RunUnit, { pull, content }: Truth): Promise<boolean> {
   if (content === null) return false;
-  const { commits, files } = content.reading;
-  if (commits.length !== pull.commits || content.unseen.length > 0) {
+  const { commits, files, renames } = content.reading;
+  // GitHub counts a pair once, and finds more of them or fewer
+  const counted = pull.changedFiles <= files.length && pull.changedFiles >= files.length - renames.length;
+  if (commits.length !== pull.commits || !counted || content.unseen.length > 0) {
     const told = { told_files: pull.changedFiles, told_commits: pull.commits };
     const found = { files: files.length, commits: commits.length, unseen: content.unseen.length };
     deps.log.warn({ run: run.id, ...found, ...told }, 'sync-run.counts-differ');
@@ -281,4 +269,10 @@ function differs(run: Run, patch: RunPatch): boolean {
 
 function enqueueGate(unit: RunUnit): void {
   unit.enqueue('decide-gate', { run: unit.run.id }, { key: `decide-gate:${unit.run.id}` });
+}
+
+function enqueuePreview(unit: RunUnit, pull: string): void {
+  const { repositoryId } = unit.run;
+  const key = previewKey(repositoryId, pull);
+  unit.enqueue('preview-policy', { repository: repositoryId, pull }, { key, priority: 5 });
 }

@@ -7,6 +7,7 @@
  */
 import type { Database, Reader } from '../../db/client.ts';
 import { readHead, readRows } from '../../db/store/ledger.ts';
+import { listReasons } from '../../db/store/reason.ts';
 import type { Run } from '../../db/store/run.ts';
 import {
   type ChainIdentity,
@@ -42,6 +43,26 @@ export async function verifyRun(deps: UnitDeps, run: Run, options: VerifyOptions
   // from the run's own identity: the genesis that the ledger's table holds could have been changed with it
   const genesis = genesisOf(log, subjectOf(run));
   return verify(deps, { log, run: run.id, repo: run.repositoryId, genesis }, options);
+}
+
+/**
+ * Whether a row may go on top of a run's chain: one that does not verify, or was found cut against what
+ * is published, is evidence, and a row there would only hide where it broke (LED-8).
+ */
+export async function isWhole(deps: UnitDeps, run: Run, reader: Reader): Promise<boolean> {
+  return (await wholeRows(deps, run, { reader })) !== null;
+}
+
+/** The rows of a chain that verifies and was not found cut; null: nothing may be built on it (LED-8). */
+export async function wholeRows(
+  deps: UnitDeps,
+  run: Run,
+  options: VerifyOptions = {},
+): Promise<readonly AnyRow[] | null> {
+  const reasons = await listReasons(options.reader ?? deps.database.db, run.id);
+  if (reasons.some(({ code }) => code === 'ledger_invalid' || code === 'ledger_unverifiable')) return null;
+  const { verdict, rows } = await verifyRun(deps, run, options);
+  return verdict.kind === 'intact' ? rows : null;
 }
 
 /** Verifies the chain of an installation's own facts; `epoch` is the installation's present one. */

@@ -7,8 +7,9 @@
 import * as z from 'zod';
 import type { InboxEvent } from '../domain/inbox-event.ts';
 import { Refusal } from '../errors.ts';
+import { mergeGroup } from './events/groups.ts';
 import { installation, installationRepositories, repositoryEvent } from './events/installations.ts';
-import { issueComment, pullRequest, push } from './events/pulls.ts';
+import { issueComment, pullRequest, pullRequestReview, push } from './events/pulls.ts';
 import { checkRun, checkSuite, workflowJob, workflowRun } from './events/runs.ts';
 import { idSchema, parseLossless } from './lossless.ts';
 
@@ -16,8 +17,10 @@ const ping = z.object({ zen: z.string(), hook_id: idSchema }).transform((): Inbo
 
 const readers: Readonly<Record<string, z.ZodType<InboxEvent>>> = {
   pull_request: pullRequest,
+  pull_request_review: pullRequestReview,
   issue_comment: issueComment,
   push,
+  merge_group: mergeGroup,
   installation,
   installation_repositories: installationRepositories,
   repository: repositoryEvent,

@@ -6,9 +6,11 @@
 import { pathKey } from '../domain/path.ts';
 import { RepositoryCache } from './git/cache.ts';
 import { GIT_LIMITS, type GitLimits, type Remote } from './git/command.ts';
+import { readGroup } from './git/group.ts';
 import { fetchMissing, missingObjects, readEntries, readObjects, type TreeEntry } from './git/objects.ts';
 import { readPull } from './git/pull.ts';
-import type { GitReader } from './port.ts';
+import { pairSimilar } from './git/renames.ts';
+import type { GitReader } from './port/git.ts';
 
 /** How the reader works. */
 export interface GitReaderSettings {
@@ -79,6 +81,11 @@ export function createGitReader(settings: GitReaderSettings): GitReader {
         ),
       ),
 
+    readGroup: (input) =>
+      reading(input.repository.id, (cache) =>
+        readGroup(cache, { url: input.cloneUrl, token: input.token }, input),
+      ),
+
     readBlobs: (repository, cloneUrl, token, oids) =>
       reading(repository.id, async (cache) => {
         const wanted = [...new Set(oids)];
@@ -111,12 +118,25 @@ export function createGitReader(settings: GitReaderSettings): GitReader {
         );
       }),
 
+    pairSimilar: (repository, cloneUrl, token, gone, came) =>
+      reading(repository.id, (cache) => pairSimilar(cache, { url: cloneUrl, token }, gone, came)),
+
     isAncestor: (repository, ancestor, commit) =>
       reading(repository.id, async (cache) => {
         if (!(await cache.present())) return null;
         if ((await missingObjects(cache, [ancestor, commit])).length > 0) return null;
         const told = await cache.read(['merge-base', '--is-ancestor', ancestor, commit], undefined, [0, 1]);
-        return told.exit === 0;
+        if (told.exit === 0) return true;
+        // what lies behind a cut that `ancestor` does not share is not known here
+        const cut = await cache.shallow();
+        if (cut.size === 0) return false;
+        const own = await cache.read(['rev-list', commit, `^${ancestor}`]);
+        return own.stdout
+          .toString('latin1')
+          .split('\n')
+          .some((oid) => cut.has(oid))
+          ? null
+          : false;
       }),
   };
 }

@@ -56,7 +56,9 @@ export function createGitHubApp(options: GitHubAppOptions): GitHubApp {
   let own: Promise<Client> | null = null;
 
   const asApp = () => {
-    own ??= probot.auth().then((octokit) => createClient(octokit, createPace()));
+    own ??= probot
+      .auth()
+      .then((octokit) => createClient(octokit, createPace({ mostAnHour: Number.POSITIVE_INFINITY })));
     return own;
   };
 

@@ -4,7 +4,10 @@
  * strings. Calls throw `Fault` with `github_unavailable`, `github_rate_limited`, `github_not_found`,
  * `permissions_missing`, `installation_gone` or `github_refused`; creates are never retried inside.
  */
-import type { WirePath } from '../domain/path.ts';
+import type { CheckCalls } from './port/check.ts';
+import type { JobCalls } from './port/job.ts';
+import type { PeopleCalls } from './port/people.ts';
+import type { ReviewCalls } from './port/review.ts';
 
 /** Where a repository is addressed today; identity is `id` (RUN-1). */
 export interface RepositoryAddress {
@@ -40,54 +43,14 @@ export interface PullInfo {
   readonly updatedAt: string;
   /** When it was opened (ISO); absent where the caller does not need it. */
   readonly createdAt?: string;
+  /** Whether it could be merged without a conflict; null while GitHub works it out, absent where nobody asked. */
+  readonly mergeable?: boolean | null;
   /** When the head was last pushed as far as GitHub tells; null when it does not. */
   readonly pushedAt: string | null;
 }
 
 /** A repository permission as the collaborator API answers it (CMD-3). */
 export type Permission = 'admin' | 'maintain' | 'write' | 'triage' | 'read' | 'none';
-
-/** One annotation within GitHub's limits (PUB-3). */
-export interface Annotation {
-  readonly path: string;
-  readonly start_line: number;
-  readonly end_line: number;
-  readonly start_column?: number;
-  readonly end_column?: number;
-  readonly annotation_level: 'notice' | 'warning' | 'failure';
-  readonly message: string;
-  readonly title?: string;
-}
-
-/** What a check run shows. `conclusion` present means completed. */
-export interface CheckRunContent {
-  readonly status: 'queued' | 'in_progress' | 'completed';
-  readonly conclusion?: 'success' | 'failure' | 'action_required' | 'cancelled' | 'timed_out';
-  readonly title: string;
-  readonly summary: string;
-  readonly text?: string;
-  readonly detailsUrl?: string;
-  /** At most 50 a request; GitHub appends them. */
-  readonly annotations?: readonly Annotation[];
-  readonly actions?: readonly {
-    readonly label: string;
-    readonly description: string;
-    readonly identifier: string;
-  }[];
-}
-
-/** A check run as GitHub lists it. */
-export interface CheckRunInfo {
-  readonly id: string;
-  readonly name: string;
-  readonly headSha: string;
-  readonly externalId: string;
-  readonly status: string;
-  readonly conclusion: string | null;
-  readonly annotations: number;
-  readonly appId: string;
-  readonly summary: string | null;
-}
 
 /** A comment as GitHub lists it; author fields are null for a ghost. */
 export interface CommentInfo {
@@ -100,8 +63,30 @@ export interface CommentInfo {
   readonly appId: string | null;
 }
 
-/** The REST side for one installation. */
-export interface GitHub {
+/** A pull request that waits in a merge queue; nulls where GitHub does not tell (yet). */
+export interface QueueEntry {
+  readonly position: number;
+  readonly pull: string | null;
+  /** The pull request's head. */
+  readonly head: string | null;
+  /** The commit that was made of everything up to this entry, and what it was made on. */
+  readonly groupHead: string | null;
+  readonly base: string | null;
+}
+
+/** A branch's merge queue, front first (GAT-5). */
+export interface MergeQueue {
+  readonly entries: readonly QueueEntry[];
+  /** How long it waits for a check, in ms. */
+  readonly timeoutMs: number | null;
+}
+
+/** The REST side for one installation, and the merge queue, which only GraphQL tells. */
+export interface GitHub extends CheckCalls, JobCalls, PeopleCalls, ReviewCalls {
+  /** The merge queue of a branch; null where it has none. `permissions_missing` without "Merge queues: read". */
+  getQueue(repo: RepositoryAddress, branch: string): Promise<MergeQueue | null>;
+  /** How long an active rule of the branch lets its merge queue wait for a check, in ms; null: no such rule. */
+  getQueueTimeout(repo: RepositoryAddress, branch: string): Promise<number | null>;
   getRepository(repo: RepositoryAddress): Promise<RepositoryInfo>;
   getPull(repo: RepositoryAddress, number: string): Promise<PullInfo>;
   listOpenPulls(repo: RepositoryAddress): Promise<PullInfo[]>;
@@ -123,14 +108,6 @@ export interface GitHub {
     repo: RepositoryAddress,
     login: string,
   ): Promise<{ readonly permission: Permission; readonly userId: string | null }>;
-  createCheckRun(
-    repo: RepositoryAddress,
-    input: CheckRunContent & { readonly name: string; readonly headSha: string; readonly externalId: string },
-  ): Promise<{ readonly id: string }>;
-  updateCheckRun(repo: RepositoryAddress, id: string, content: CheckRunContent): Promise<void>;
-  getCheckRun(repo: RepositoryAddress, id: string): Promise<CheckRunInfo | null>;
-  /** Every check run of our App on a commit (filter=all), newest created first. */
-  listCheckRuns(repo: RepositoryAddress, sha: string, name?: string): Promise<CheckRunInfo[]>;
   createComment(repo: RepositoryAddress, pull: string, body: string): Promise<{ readonly id: string }>;
   updateComment(repo: RepositoryAddress, id: string, body: string): Promise<void>;
   /** Comments of a pull request, oldest first, created after `since` (ISO) when given. */
@@ -160,6 +137,14 @@ export interface GitHub {
     readonly conclusion: string | null;
     readonly attempt: number;
     readonly title: string;
+    readonly event: string;
+    readonly headSha: string;
+    /** Null where it ran on no branch. */
+    readonly headBranch: string | null;
+    /** The workflow's file, `.github/workflows/…`; some servers add `@` and a ref. */
+    readonly path: string;
+    /** Login of who started it; null for a ghost. */
+    readonly actor: string | null;
   } | null>;
   /** Workflow runs of one workflow file since a moment (ISO), newest first, at most 100. */
   listWorkflowRuns(
@@ -211,82 +196,30 @@ export interface GitHubApp {
   installation(id: string): Promise<GitHub>;
 }
 
-/** A commit as git tells it. */
-export interface Commit {
-  readonly oid: string;
-  readonly parents: readonly string[];
-  readonly tree: string;
-  readonly authorName: string;
-  readonly authorEmail: string;
-  /** Seconds since the epoch; a claim of the author, never an order. */
-  readonly authorTime: number;
-  readonly committerEmail: string;
-  readonly message: string;
-  /** Trailers as git parses them, in order, only of the last paragraph. */
-  readonly trailers: readonly { readonly key: string; readonly value: string }[];
-  /** Paths that differ from the first parent; for a merge, only those that differ from all parents. */
-  readonly changes: readonly Change[];
+/** Who a person is by GitHub's word, and where to look for what they may see. */
+export interface PersonInfo {
+  readonly id: string;
+  readonly login: string;
+  /** Installations of our App that they can reach. */
+  readonly installations: readonly string[];
 }
 
-/** One changed path of a raw diff, without rename detection. */
-export interface Change {
-  readonly path: WirePath;
-  readonly status: 'A' | 'M' | 'D' | 'T';
-  readonly modeBase: string | null;
-  readonly modeHead: string | null;
-  readonly blobBase: string | null;
-  readonly blobHead: string | null;
-}
-
-/** What git read of a pull request (GIT-1…GIT-4). */
-export interface PullReading {
-  readonly head: string;
-  readonly base: string;
-  readonly mergeBase: string;
-  /** Merge base to head, oldest first, none of the base's own. */
-  readonly commits: readonly Commit[];
-  readonly files: readonly Change[];
-  /** Pairs of a deleted and an added path with equal or similar blobs; they group, never hide. */
-  readonly renames: readonly { readonly from: WirePath; readonly to: WirePath; readonly exact: boolean }[];
-}
-
-/** The git side: a bare partial clone per repository that can be deleted at any time (GIT-1). */
-export interface GitReader {
-  /** Reads a pull request; throws `Fault` `git_unavailable` (retryable, with the limit named) or `no_merge_base`. */
-  readPull(input: {
-    readonly repository: RepositoryAddress;
-    readonly cloneUrl: string;
-    readonly token: string;
-    readonly pull: string;
-    readonly head: string;
-    readonly base: string;
-    readonly mergeBase: string | null;
-    /** How many commits GitHub counts: the first fetch goes that deep. */
-    readonly commits?: number;
-  }): Promise<PullReading>;
-  /** Blobs by object id, fetched on demand; missing ones are absent from the map. */
-  readBlobs(
-    repository: RepositoryAddress,
-    cloneUrl: string,
-    token: string,
-    oids: readonly string[],
-  ): Promise<Map<string, Buffer>>;
-  /** The bytes of one path at a commit already fetched or fetchable; null when absent. */
-  readPath(
-    repository: RepositoryAddress,
-    cloneUrl: string,
-    token: string,
-    commit: string,
-    path: WirePath,
-  ): Promise<Buffer | null>;
-  /** What lies at each path of a commit, by path key; absent ones are not in the map. */
-  readEntries(
-    repository: RepositoryAddress,
-    cloneUrl: string,
-    token: string,
-    commit: string,
-    paths: readonly WirePath[],
-  ): Promise<Map<string, { readonly mode: string; readonly oid: string }>>;
-  /** Whether `ancestor` is an ancestor of `commit` as far as the cache reaches; null when it lacks one of them. */
-  isAncestor(repository: RepositoryAddress, ancestor: string, commit: string): Promise<boolean | null>;
+/** Signing people in by the App's own OAuth web flow (OPS-8). */
+export interface GitHubSignIn {
+  /** Where a browser is sent; `challenge` is the S256 challenge of PKCE. */
+  authorizeUrl(flow: {
+    readonly state: string;
+    readonly challenge: string;
+    readonly redirectUri: string;
+  }): string;
+  /**
+   * Who comes back with a code. The token that it brings asks that and is forgotten. Throws `Refusal`
+   * `unauthorized` for a code that is not good (any more), `Fault` `config_value` when GitHub does not know
+   * our id or secret, and what any call throws.
+   */
+  identify(answer: {
+    readonly code: string;
+    readonly verifier: string;
+    readonly redirectUri: string;
+  }): Promise<PersonInfo>;
 }

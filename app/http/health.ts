@@ -2,6 +2,9 @@
 import { Hono } from 'hono';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
+import type { Figures } from '../flow/read-figures.ts';
+import { registerFigures } from './figures.ts';
+
 /** What the server counts. */
 export interface Metrics {
   readonly registry: Registry;
@@ -17,6 +20,10 @@ export interface Gauges {
   readonly jobs: () => Promise<number>;
   /** Deliveries that were not worked yet. */
   readonly deliveries: () => Promise<number>;
+  /** Check runs that GitHub did not take so often that they are stuck (PUB-2). */
+  readonly stuckChecks: () => Promise<number>;
+  /** The queue, its runners, providers and spending. */
+  readonly figures: () => Promise<Figures>;
 }
 
 /** Makes the counters of one server. */
@@ -40,6 +47,11 @@ export function createMetrics(gauges: Gauges): Metrics {
   for (const [name, help, read] of [
     ['countersign_jobs', 'Jobs that wait or run', gauges.jobs],
     ['countersign_deliveries_unfinished', 'Deliveries that were not worked yet', gauges.deliveries],
+    [
+      'countersign_checks_stuck',
+      'Check runs that could not be written 25 times in a row',
+      gauges.stuckChecks,
+    ],
   ] as const) {
     new Gauge({
       name,
@@ -50,6 +62,7 @@ export function createMetrics(gauges: Gauges): Metrics {
       },
     });
   }
+  registerFigures(registry, gauges.figures);
   return {
     registry,
     delivery: (status) => deliveries.inc({ status: String(status) }),

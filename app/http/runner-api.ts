@@ -3,22 +3,30 @@
  * a runner sends is parsed here, once, by the schemas of app/protocol.
  */
 import { OpenAPIHono } from '@hono/zod-openapi';
-import type { Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { Refusal } from '../errors.ts';
 import { acceptResult } from '../flow/accept-result.ts';
 import { admit } from '../flow/admit.ts';
 import { authenticate } from '../flow/authenticate.ts';
 import type { Deps } from '../flow/deps.ts';
+import { EDGE_LIMITS } from '../flow/edge-limits.ts';
 import { endSession } from '../flow/end-session.ts';
-import { giveBack } from '../flow/give-back.ts';
+import { giveBack, takeBackUnheard } from '../flow/give-back.ts';
 import { heartbeat } from '../flow/heartbeat.ts';
-import { lease } from '../flow/lease.ts';
+import type { LeaseOutcome } from '../flow/lease.ts';
+import { leaseWork, takeBackWork } from '../flow/lease-receipts.ts';
 import { login } from '../flow/login.ts';
-import { RUNNER_LIMITS } from '../flow/runner-limits.ts';
+import { loginPool } from '../flow/login-pool.ts';
+import { logout } from '../flow/logout.ts';
+import { poolPlace, untilWoken } from '../flow/wake.ts';
 import { PROTOCOL_VERSION } from '../protocol/runner.ts';
 import { answerError } from './answer-error.ts';
+import { mountKill } from './kill-api.ts';
+import { mountReceipts, receiptAnswers } from './receipt-api.ts';
+import { createRefusalPace } from './refusal-pace.ts';
+import { mountRuns, type RunApiOptions } from './run-api.ts';
 import type { Verifier } from './runner-auth.ts';
+import { bearer, claimOf } from './runner-claim.ts';
 import * as routes from './runner-routes.ts';
 
 /** What the API needs beside the arrows' effects. */
@@ -26,11 +34,12 @@ export interface RunnerApiOptions {
   readonly verify: Verifier;
   /** Aborted when the server stops: long polls answer at once. */
   readonly stopping: AbortSignal;
+  /** Who the cookie of the pages stands for (LSE-8); absent: nobody. */
+  readonly visitor?: RunApiOptions['visitor'];
 }
 
-/** First and longest pause between two looks of a long poll, in ms. */
-const POLL_MS = 100;
-const POLL_MAX_MS = 1_000;
+/** Longest pause between two looks of a long poll, in ms: what wakes it comes sooner, and may be lost. */
+const POLL_MS = 1_000;
 
 /** The API as a Hono app; errors are `{error: {code, message, accepted?}}`, bodies over their limit 413. */
 export function runnerApi(deps: Deps, options: RunnerApiOptions): OpenAPIHono {
@@ -62,8 +71,8 @@ export function runnerApi(deps: Deps, options: RunnerApiOptions): OpenAPIHono {
         );
       },
     });
-  const small = limit(RUNNER_LIMITS.requestBytes);
-  const large = limit(RUNNER_LIMITS.submitBytes);
+  const small = limit(EDGE_LIMITS.requestBytes);
+  const large = limit(EDGE_LIMITS.submitBytes);
   app.use('/api/v1/*', (c, next) => (c.req.path.endsWith('/submit') ? large(c, next) : small(c, next)));
   app.use('/api/v1/*', async (c, next) => {
     await next();
@@ -71,6 +80,9 @@ export function runnerApi(deps: Deps, options: RunnerApiOptions): OpenAPIHono {
   });
   mountLogin(app, deps, options);
   mountLeases(app, deps, options);
+  mountReceipts(app, deps);
+  mountRuns(app, deps, options);
+  mountKill(app, deps);
   app.openAPIRegistry.registerComponent('securitySchemes', 'login', { type: 'http', scheme: 'bearer' });
   app.doc31('/api/v1/openapi.json', {
     openapi: '3.1.0',
@@ -79,15 +91,14 @@ export function runnerApi(deps: Deps, options: RunnerApiOptions): OpenAPIHono {
   return app;
 }
 
-function bearer(c: Context): string | null {
-  return /^Bearer ([A-Za-z0-9_-]{20,200})$/.exec(c.req.header('authorization') ?? '')?.[1] ?? null;
-}
-
 function mountLogin(app: OpenAPIHono, deps: Deps, options: RunnerApiOptions): void {
+  const refusals = createRefusalPace();
   app.openapi(routes.loginRoute, async (c) => {
     const request = c.req.valid('json');
-    const claims = await options.verify(request.oidc);
-    const done = await login(deps, { ...request, claims });
+    const done =
+      'oidc' in request
+        ? await login(deps, { ...request, claims: await options.verify(request.oidc) })
+        : await refusals.pass(() => loginPool(deps, request));
     return c.json(
       {
         token: done.token,
@@ -99,6 +110,10 @@ function mountLogin(app: OpenAPIHono, deps: Deps, options: RunnerApiOptions): vo
       200,
     );
   });
+  app.openapi(routes.logoutRoute, async (c) => {
+    await logout(deps, await authenticate(deps, bearer(c)));
+    return c.json({}, 200);
+  });
   app.openapi(routes.pingRoute, async (c) => {
     const token = bearer(c);
     const run = token === null ? null : (await authenticate(deps, token)).identity.run;
@@ -108,31 +123,42 @@ function mountLogin(app: OpenAPIHono, deps: Deps, options: RunnerApiOptions): vo
 
 function mountLeases(app: OpenAPIHono, deps: Deps, options: RunnerApiOptions): void {
   app.openapi(routes.leaseRoute, async (c) => {
-    const { max, wait_ms } = c.req.valid('json');
+    const { max, wait_ms, request, again, verify = 0 } = c.req.valid('json');
     const gone = AbortSignal.any([options.stopping, c.req.raw.signal]);
     const until = performance.now() + wait_ms;
-    for (let pause = POLL_MS; ; pause = Math.min(pause * 2, POLL_MAX_MS)) {
+    for (let first = true; ; first = false) {
       // asked anew each time: a login that ended meanwhile leases nothing
-      const outcome = await lease(deps, { login: await authenticate(deps, bearer(c)), max });
-      const left = until - performance.now();
-      if (outcome.leases.length > 0 || left <= 0 || gone.aborted) {
-        return c.json(
-          {
-            leases: outcome.leases.map((one) => ({
-              id: one.id,
-              token: one.token,
-              grant: one.grant,
-              expires_at: one.expiresAt.toISOString(),
-              heartbeat_ms: RUNNER_LIMITS.heartbeatMs,
-              session: one.session,
-              ticket: one.ticket,
-            })),
-            done: outcome.done,
-          },
-          200,
-        );
+      const by = await authenticate(deps, bearer(c));
+      const answered = new AbortController();
+      // from before the look: what comes during it wakes too
+      const woken = untilWoken(
+        deps.database,
+        by.identity.repository ?? poolPlace(by.identity.pool),
+        Math.max(0, Math.min(POLL_MS, until - performance.now())),
+        AbortSignal.any([gone, answered.signal]),
+      );
+      try {
+        const outcome = await leaseWork(deps, {
+          login: by,
+          max,
+          verify,
+          request: request ?? null,
+          again: first && again === true,
+        });
+        const found = outcome.leases.length > 0 || outcome.receipts.length > 0;
+        if (found && c.req.raw.signal.aborted && request !== undefined) await takeBackWork(deps, by, request);
+        if (found || performance.now() >= until || gone.aborted)
+          return c.json(
+            {
+              ...leaseAnswer(outcome),
+              ...(verify === 0 ? {} : { verify: receiptAnswers(outcome.receipts) }),
+            },
+            200,
+          );
+        await woken;
+      } finally {
+        answered.abort();
       }
-      await pausing(Math.min(pause, left), gone);
     }
   });
   app.openapi(routes.heartbeatRoute, async (c) => {
@@ -162,7 +188,31 @@ function mountLeases(app: OpenAPIHono, deps: Deps, options: RunnerApiOptions): v
   app.openapi(routes.submitRoute, async (c) => {
     const request = c.req.valid('json');
     const claim = await claimOf(c, deps, c.req.valid('param').id, request);
-    return c.json(await acceptResult(deps, claim, request.result), 200);
+    const next = request.lease_next;
+    const done = await acceptResult(
+      deps,
+      claim,
+      request.result,
+      next === undefined
+        ? null
+        : { max: next.max, request: next.request ?? null, again: next.again === true },
+    );
+    if (
+      done.next !== null &&
+      done.next.leases.length > 0 &&
+      c.req.raw.signal.aborted &&
+      next?.request !== undefined
+    )
+      await takeBackUnheard(deps, claim.login, next.request);
+    return c.json(
+      {
+        accepted: done.accepted,
+        late: done.late,
+        repeated: done.repeated,
+        ...(done.next === null ? {} : { next: leaseAnswer(done.next) }),
+      },
+      200,
+    );
   });
   app.openapi(routes.returnRoute, async (c) => {
     const request = c.req.valid('json');
@@ -188,25 +238,18 @@ function mountLeases(app: OpenAPIHono, deps: Deps, options: RunnerApiOptions): v
   });
 }
 
-async function claimOf(
-  c: Context,
-  deps: Deps,
-  lease: string,
-  body: { readonly token: string; readonly grant: number },
-) {
-  return { login: await authenticate(deps, bearer(c)), lease, token: body.token, grant: body.grant };
-}
-
-/** Waits, or less when the caller went away or the server stops. */
-function pausing(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((done) => {
-    const stop = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', stop);
-      done();
-    };
-    const timer = setTimeout(stop, ms);
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop);
-  });
+function leaseAnswer(outcome: LeaseOutcome) {
+  return {
+    leases: outcome.leases.map((one) => ({
+      id: one.id,
+      token: one.token,
+      grant: one.grant,
+      expires_at: one.expiresAt.toISOString(),
+      heartbeat_ms: EDGE_LIMITS.heartbeatMs,
+      session: one.session,
+      ticket: one.ticket,
+      ...(one.access === null ? {} : { read_token: one.access }),
+    })),
+    done: outcome.done,
+  };
 }

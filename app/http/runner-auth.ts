@@ -14,6 +14,7 @@ import {
 } from 'jose';
 import * as z from 'zod';
 import { Fault, Refusal } from '../errors.ts';
+import { EDGE_LIMITS } from '../flow/edge-limits.ts';
 import type { VerifiedClaims } from '../flow/login.ts';
 
 /** What a verifier is made of. */
@@ -30,10 +31,6 @@ export interface VerifierOptions {
 
 /** Verifies an OIDC token; throws `unauthorized`, or the Fault `oidc_unavailable` when the keys cannot be had (503). */
 export type Verifier = (token: string) => Promise<VerifiedClaims>;
-
-const TOLERANCE_S = 30;
-const MAX_AGE_S = 300;
-const MAX_BYTES = 8 * 1024;
 
 const id = z.string().regex(/^[0-9]{1,20}$/);
 const short = z.string().min(1).max(1000);
@@ -114,6 +111,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
       jobWorkflowRef: data.job_workflow_ref ?? null,
       workflowRun: data.run_id,
       attempt: data.run_attempt,
+      sha: data.sha ?? null,
       job: data.check_run_id ?? null,
       environment: data.runner_environment ?? null,
     };
@@ -122,7 +120,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
 
 /** Checks 1 and 2: shape, algorithm and issuer, before anything is fetched. */
 function allowedIssuer(token: string, keys: ReadonlyMap<string, unknown>): string {
-  if (Buffer.byteLength(token) > MAX_BYTES || token.split('.').length !== 3) throw refused('shape');
+  if (Buffer.byteLength(token) > EDGE_LIMITS.oidcBytes || token.split('.').length !== 3)
+    throw refused('shape');
   try {
     if (!headerSchema.safeParse(decodeProtectedHeader(token)).success) throw refused('header');
     const { iss } = decodeJwt(token);
@@ -140,8 +139,8 @@ async function verified(token: string, key: JWTVerifyGetKey, issuer: string, aud
       issuer,
       audience,
       algorithms: ['RS256'],
-      clockTolerance: TOLERANCE_S,
-      maxTokenAge: MAX_AGE_S,
+      clockTolerance: EDGE_LIMITS.oidcToleranceMs / 1000,
+      maxTokenAge: EDGE_LIMITS.oidcAgeMs / 1000,
       requiredClaims: ['exp', 'iat', 'nbf', 'jti'],
     });
     return payload;

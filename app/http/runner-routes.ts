@@ -1,5 +1,6 @@
 /** The routes of the runner API with their schemas: what is parsed, and what the OpenAPI description is made of. */
 import { createRoute, z } from '@hono/zod-openapi';
+import * as login from '../protocol/login.ts';
 import * as wire from '../protocol/runner.ts';
 
 const param = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/);
@@ -15,9 +16,19 @@ const security = [{ login: [] }];
 export const loginRoute = createRoute({
   method: 'post',
   path: '/api/v1/login',
-  summary: 'Exchanges an OIDC token of a dispatched workflow run for a login (AUT-1).',
-  request: { body: body(wire.loginRequest) },
-  responses: answers(wire.loginResponse, 'A login; its token is told once.'),
+  summary:
+    'Exchanges an OIDC token of a dispatched workflow run, or a pool token, for a login (AUT-1, AUT-2).',
+  request: { body: body(login.loginRequest) },
+  responses: answers(login.loginResponse, 'A login; its token is told once.'),
+});
+/** `POST /api/v1/logout` */
+export const logoutRoute = createRoute({
+  method: 'post',
+  path: '/api/v1/logout',
+  summary: 'The runner goes: its logins end, and it is no capacity of its pool any more (LSE-6).',
+  security,
+  request: { body: body(login.logoutRequest) },
+  responses: answers(wire.emptyResponse, 'It is gone.'),
 });
 /** `GET /api/v1/ping` */
 export const pingRoute = createRoute({

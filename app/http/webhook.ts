@@ -7,6 +7,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Log } from '../flow/deps.ts';
+import { EDGE_LIMITS } from '../flow/edge-limits.ts';
 import type { StoreDelivery } from '../flow/store-delivery.ts';
 import { fitsEvent } from '../github/events/shape.ts';
 import { scanBody } from './webhook/scan.ts';
@@ -15,7 +16,7 @@ import { checkSignature, type SignatureCheck } from './webhook/signature.ts';
 /** Where GitHub sends deliveries. */
 export const WEBHOOK_PATH = '/api/github/webhooks';
 /** Largest body that is read: GitHub sends nothing above it (facts/github.md §11). */
-export const MAX_BODY_BYTES = 25 * 1024 * 1024;
+export const MAX_BODY_BYTES = EDGE_LIMITS.deliveryBytes;
 /** Most bytes of bodies in memory at a time; beyond it the answer is 503 and reconciliation asks again. */
 const MAX_BUFFERED_BYTES = 256 * 1024 * 1024;
 const SLOW_BODY_MS = 30_000;

@@ -12,35 +12,26 @@ import {
   sha256Schema,
   ticketEndSchema,
 } from '../domain/ledger/row-fields.ts';
+import { LIMITS } from '../domain/limits.ts';
 import { wirePathSchema } from '../domain/path.ts';
+import { EVIDENCE_BYTES } from '../domain/transcript/evidence.ts';
+import { AGENTS } from '../domain/transcript.ts';
+import { receiptLease } from './verify.ts';
+import { answerWord, clauseWord } from './words.ts';
 
-/** The protocol's version; another major version leases nothing (LSE-7). */
-export const PROTOCOL_VERSION = '1.0';
+/**
+ * The protocol's version; another major version leases nothing (LSE-7). 1.1: lease requests have names
+ * (`request`, `again`), and a submit may bring the next leases (`lease_next`). 1.2: resident runners log in
+ * with a pool token, are told a token that reads (`read_token`) with each lease, and log out. 1.3: those with a container
+ * runtime run verify commands (`runtime` of a login, `verify` of a lease request; app/protocol/verify.ts).
+ */
+export const PROTOCOL_VERSION = '1.3';
 
 /** Changes when what a reviewer is asked changes; part of every review key (TKT-1). */
-export const PROMPT_VERSION = '1';
+export const PROMPT_VERSION = '2';
 
 const text = (max: number) => z.string().max(max);
 const ms = z.int().min(0);
-
-/** `POST /api/v1/login`: a workflow runner's OIDC token and the nonce its dispatch carried (AUT-1). */
-export const loginRequest = z.strictObject({
-  protocol: text(20),
-  oidc: text(8192),
-  nonce: text(100).nullable(),
-  version: text(60),
-  capacity: z.int().min(1).max(64),
-  /** Reviewer names of the policy that this runner has a key for; null: not told (RUN-9). */
-  keys: z.array(text(100)).max(100).nullable(),
-});
-/** The answer to a login: the token is shown once and renewed by heartbeats of its own leases. */
-export const loginResponse = z.strictObject({
-  token: text(200),
-  expires_at: z.iso.datetime(),
-  runner: text(64),
-  session: text(64),
-  run: text(64).nullable(),
-});
 
 /** `GET /api/v1/ping`. */
 export const pingResponse = z.strictObject({
@@ -52,7 +43,7 @@ export const pingResponse = z.strictObject({
 /** A reviewer as a ticket brings it: what the base policy says, never free text for a shell. */
 export const reviewerSpec = z.strictObject({
   name: text(100),
-  uses: z.enum(['anthropic', 'openai', 'xai', 'openai-compatible', 'command']),
+  uses: z.enum(['anthropic', 'openai', 'xai', 'openai-compatible', ...AGENTS, 'command']),
   model: text(200).optional(),
   base_url: text(500).optional(),
   key: text(100).optional(),
@@ -62,7 +53,7 @@ export const reviewerSpec = z.strictObject({
   command: z
     .strictObject({
       run: z.array(text(1000)).min(1).max(60),
-      output: z.enum(['sarif', 'countersign']),
+      output: z.enum(['sarif', 'rdjson', 'checkstyle', 'eslint-json', 'countersign']),
       paths: z.array(text(1000)).min(1).max(100),
       ok_exit: z.array(z.int().min(0).max(255)).max(20),
       deletions: z.boolean(),
@@ -95,12 +86,18 @@ export const leasedTicket = z.strictObject({
   /** Reviewers a session may fall back to, by name. */
   fallbacks: z.array(reviewerSpec).max(20),
   lenses: z.array(text(60)).max(30),
+  /** Acceptance clauses of the block, in order; a result names them by index (REV-3). */
+  clauses: z.array(text(1000)).max(50).optional(),
+  /** The changed files of the block nearest to this one, for context (REV-2). */
+  near: z.array(wirePathSchema).max(LIMITS.nearFiles.max).optional(),
   max_lines: z.int().min(1),
   timeout_ms: ms,
   policy: sha256Schema,
   prompt_version: text(20),
   /** Marks data of the pull request in prompts; a verdict must bring it back (REV-2, REV-3). */
   nonce: text(64),
+  /** Under which the runner hashes what it redacts, so that equal values can be told equal (REV-8); told to runners of 1.1. */
+  redaction_salt: text(64).optional(),
   earlier: z
     .array(
       z.strictObject({
@@ -121,7 +118,16 @@ export const leasedTicket = z.strictObject({
 export type LeasedTicket = z.infer<typeof leasedTicket>;
 
 /** `POST /api/v1/leases`: up to `max` tickets, waiting up to `wait_ms` for the first. */
-export const leaseRequest = z.strictObject({ max: z.int().min(1).max(16), wait_ms: ms.max(55_000) });
+export const leaseRequest = z.strictObject({
+  max: z.int().min(1).max(16),
+  wait_ms: ms.max(LIMITS.waitMs.default),
+  /** The runner's own name of this request, new for each until its answer was had. */
+  request: text(64).optional(),
+  /** Sent before under this name without an answer: what that one got is given back, no grant is lost. */
+  again: z.boolean().optional(),
+  /** So many of `max` may be receipts of verify commands; a runner without a container runtime gets none (VER-1). */
+  verify: z.int().min(0).max(16).optional(),
+});
 /** Leases granted; empty means nothing now. `done` says nothing of this run is left to wait for. */
 export const leaseResponse = z.strictObject({
   leases: z.array(
@@ -134,8 +140,12 @@ export const leaseResponse = z.strictObject({
       /** The session its slot already belongs to; null for a command, which needs none (ADM-1). */
       session: text(64).nullable(),
       ticket: leasedTicket,
+      /** Reads this one repository and nothing else, for git (AUT-4); told to resident runners only. */
+      read_token: text(2000).optional(),
     }),
   ),
+  /** Receipts to run; only where they were asked for. */
+  verify: z.array(receiptLease).optional(),
   done: z.boolean(),
 });
 
@@ -190,6 +200,13 @@ export const submittedFinding = z.strictObject({
   suggestion: text(8000).nullable(),
   grounded: z.boolean(),
   reviewer: text(100),
+  /** Other reviewers of the ticket that said the same, by fingerprint (RND-3). */
+  seen_by: z.array(text(100)).max(10).optional(),
+  /** What the runner redacted of these texts: hashes under the ticket's `redaction_salt` (REV-8). */
+  redacted: z
+    .array(z.strictObject({ kind: z.string().regex(/^[a-z_]{1,60}$/), hash: sha256Schema }))
+    .max(32)
+    .optional(),
 });
 /** A finding as submitted. */
 export type SubmittedFinding = z.infer<typeof submittedFinding>;
@@ -216,6 +233,8 @@ export const ticketResult = z.strictObject({
         tokens_out: ms,
         cost_micro: ms,
         ms,
+        /** An agent's log with its long texts cut: what it did is looked for again (REV-7). */
+        log: text(EVIDENCE_BYTES).optional(),
       }),
     )
     .max(16),
@@ -223,18 +242,13 @@ export const ticketResult = z.strictObject({
   /** Findings that came malformed or misplaced and are shown as text only. */
   unplaced: z.array(text(1000)).max(50),
   /** What a model proposes for the findings that the ticket brought; a proposal ends nothing by itself (RND-1). */
-  answers: z
-    .array(
-      z.strictObject({
-        finding: z.int().min(1),
-        proposal: z.enum(['fixed', 'persists', 'withdrawn']),
-        reason: text(1000),
-        reviewer: text(100),
-        /** Whether the quote is nowhere in the file any more; null where the ticket brought none. */
-        gone: z.boolean().nullable(),
-      }),
-    )
-    .max(200)
+  answers: z.array(answerWord).max(200).optional(),
+  /** What models say of the ticket's clauses, by index; what they could not tell is left out (REV-3). */
+  clauses: z.array(clauseWord).max(200).optional(),
+  /** Why it calls for a person (REV-9). */
+  calls: z
+    .array(z.enum(['steering_text']))
+    .max(10)
     .optional(),
   brief_sha256: sha256Schema.nullable(),
   ms,
@@ -247,12 +261,15 @@ export const submitRequest = z.strictObject({
   token: text(200),
   grant: z.int().min(1),
   result: ticketResult,
+  /** Asks for the next tickets in the same commit; never before the server spoke protocol 1.1. */
+  lease_next: leaseRequest.omit({ wait_ms: true, verify: true }).optional(),
 });
-/** What became of a submitted result. */
+/** What became of a submitted result; `next` only where it was asked for. */
 export const submitResponse = z.strictObject({
   accepted: z.boolean(),
   late: z.boolean(),
   repeated: z.boolean(),
+  next: leaseResponse.optional(),
 });
 
 /** `POST /api/v1/leases/:id/return`: the ticket goes back to the front of its block (LSE-5). */

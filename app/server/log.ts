@@ -54,6 +54,9 @@ export function serializeError(error: unknown, depth = 0): Record<string, unknow
   if (!(error instanceof Error)) return { message: typeof error };
   const { code } = error as { code?: unknown };
   const ours = error instanceof Fault || error instanceof Refusal;
+  // the network or another machine failed, as it does again and again: where in our code tells nobody anything
+  if (error instanceof Fault && error.retryable)
+    return { type: error.name, code: error.code, message: error.message, ...deepest(error) };
   return {
     type: error.name,
     ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
@@ -62,6 +65,16 @@ export function serializeError(error: unknown, depth = 0): Record<string, unknow
     stack: frames(error),
     ...(depth < 3 && error.cause instanceof Error ? { cause: serializeError(error.cause, depth + 1) } : {}),
   };
+}
+
+/** What it came down to, in one line. */
+function deepest(error: Error): { cause?: string } {
+  let at: Error = error;
+  for (let depth = 0; depth < 8 && at.cause instanceof Error; depth++) at = at.cause;
+  if (at === error) return {};
+  const { code } = at as { code?: unknown };
+  const message = at instanceof Fault || at instanceof Refusal ? at.message : cutMessage(at);
+  return { cause: typeof code === 'string' && !message.includes(code) ? `${code}: ${message}` : message };
 }
 
 function cutMessage(error: Error): string {

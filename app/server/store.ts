@@ -1,5 +1,5 @@
 /** Opens what the server keeps: Postgres, embedded or by URL, brought to this version's schema, and the ledger's keys. */
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type Database } from '../../db/client.ts';
 import { type Embedded, startEmbedded } from '../../db/embedded.ts';
@@ -9,6 +9,7 @@ import { Fault } from '../errors.ts';
 import type { Log } from '../flow/deps.ts';
 import { openKeys } from '../signing/keys.ts';
 import type { Signer } from '../signing/signer.ts';
+import { openFolder } from './folder.ts';
 
 /** Connections of the pool: more did not help on any machine that was measured (performance.md). */
 const CONNECTIONS = 10;
@@ -25,7 +26,7 @@ export async function openPostgres(
   log: Log,
 ): Promise<{ readonly url: string; readonly embedded: Embedded | null }> {
   if (config.databaseUrl !== null) return { url: config.databaseUrl, embedded: null };
-  mkdirSync(config.dataDir, { recursive: true });
+  openFolder(config.dataDir);
   const embedded = await startEmbedded({ folder: join(config.dataDir, 'postgres') });
   if (embedded.reused) {
     throw new Fault(
@@ -79,6 +80,7 @@ export async function openSigner(
       );
     }
   }
+  if (config.keys === null) openFolder(config.dataDir);
   const opened = openKeys({ setting: config.keys ?? undefined, folder: config.dataDir, origin });
   if (opened.created) log.warn({ path: opened.path }, 'keys-created');
   log.info({ path: opened.path ?? 'COUNTERSIGN_KEYS', kid: opened.signer.kid }, 'keys');

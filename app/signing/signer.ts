@@ -1,5 +1,5 @@
 /** The only holder of keys: signs rows and heads, checks MACs. Nothing here ever returns a key (LED-6). */
-import { hash as digest, randomBytes, sign, verify } from 'node:crypto';
+import { createHmac, hash as digest, randomBytes, sign, verify } from 'node:crypto';
 import { BODY_LIMIT } from '../domain/ledger/canonical.ts';
 import type { CheckMac } from '../domain/ledger/chain.ts';
 import { headText, type RunHead, signatureLine, vkeyOf } from '../domain/ledger/head.ts';
@@ -10,6 +10,7 @@ import {
   privateKeyOf,
   publicKeyOf,
   rawPublicKey,
+  redactionKeys,
   runKey,
 } from '../domain/ledger/keys-derive.ts';
 import {
@@ -21,6 +22,7 @@ import {
   rowHash,
   type StoredRow,
 } from '../domain/ledger/row.ts';
+import type { RedactionKeys } from '../domain/redact/keyed.ts';
 import { Fault } from '../errors.ts';
 
 /** Where the next row of a chain goes. */
@@ -44,6 +46,8 @@ export interface Signer {
   signHead(head: RunHead): string;
   /** Whether a MAC is ours; undefined where the key of that kid is absent. */
   readonly checkMac: CheckMac;
+  /** The keys of one repository's redacted values, under the kid that signs now (REV-8). */
+  redactionKeys(installationId: string, repositoryId: string): RedactionKeys;
   /** The verifier key of the notes, for outsiders (C2SP vkey). */
   readonly vkey: string;
   /** The kid that signs now. */
@@ -126,6 +130,15 @@ class KeySigner implements Signer {
     return `${text}\n${signatureLine(this.#origin, this.#publicKey, signature)}`;
   }
 
+  redactionKeys(installationId: string, repositoryId: string): RedactionKeys {
+    const keys = redactionKeys(this.#installationKey(this.kid, this.logOf(installationId)), repositoryId);
+    return {
+      salt: keys.salt.toString('hex'),
+      seal: (inner) =>
+        createHmac('sha256', keys.seal).update('countersign redacted 1\n').update(inner).digest('hex'),
+    };
+  }
+
   readonly checkMac: CheckMac = (kid, log, run, body, mac) => {
     const key = this.#macOf(kid, log, run);
     if (key === undefined) return undefined;
@@ -135,23 +148,27 @@ class KeySigner implements Signer {
   #macOf(kid: string, log: string, run: string): RunMac | undefined {
     const last = this.#last;
     if (last !== undefined && last.run === run && last.kid === kid && last.log === log) return last.mac;
-    const root = this.#roots.get(kid);
-    if (root === undefined) return undefined;
+    if (!this.#roots.has(kid)) return undefined;
     // the separators are in no kid, log or run: names cannot run into each other
-    const owner = `${kid}\n${log}`;
-    const name = `${owner}\n${run}`;
+    const name = `${kid}\n${log}\n${run}`;
     let mac = this.#runs.get(name);
     if (mac === undefined) {
-      let parent = this.#installations.get(owner);
-      if (parent === undefined) {
-        parent = installationKey(root, log);
-        keep(this.#installations, owner, parent);
-      }
-      mac = new RunMac(runKey(parent, run));
+      mac = new RunMac(runKey(this.#installationKey(kid, log), run));
       keep(this.#runs, name, mac);
     }
     this.#last = { kid, log, run, mac };
     return mac;
+  }
+
+  #installationKey(kid: string, log: string): Buffer {
+    const owner = `${kid}\n${log}`;
+    const known = this.#installations.get(owner);
+    if (known !== undefined) return known;
+    const root = this.#roots.get(kid);
+    if (root === undefined) throw new Fault('key_invalid', 'a kid has no root');
+    const made = installationKey(root, log);
+    keep(this.#installations, owner, made);
+    return made;
   }
 }
 

@@ -41,8 +41,13 @@ export interface Road {
   readonly author: User;
   /** The server's Postgres. */
   readonly postgres: string;
-  /** Waits until the check run of a name on a commit is as asked; throws after a minute. */
-  check(sha: string, name: string, accept: (check: CheckRun) => boolean): Promise<CheckRun>;
+  /** Waits until the check run of a name on a commit is as asked; throws after a minute, or so many milliseconds. */
+  check(
+    sha: string,
+    name: string,
+    accept: (check: CheckRun) => boolean,
+    patienceMs?: number,
+  ): Promise<CheckRun>;
   /** Rows of a query on the server's database. */
   query<T>(text: string, values?: readonly unknown[]): Promise<T[]>;
   /** Waits until no job and no workflow run is under way. */
@@ -74,6 +79,7 @@ export function withRoad<T>(fn: (road: Road) => Promise<T>): Promise<T> {
       serverUrl: gh.url,
       oidcIssuer: gh.oidc.issuer,
       oidcAudience: null,
+      signIn: null,
     };
     const child = fork(new URL('server.ts', import.meta.url), {
       execArgv: ['--import', 'tsx'],
@@ -117,8 +123,8 @@ export function withRoad<T>(fn: (road: Road) => Promise<T>): Promise<T> {
         postgres: version,
         query,
         settle,
-        async check(sha, name, accept) {
-          for (const end = performance.now() + 60_000; performance.now() < end; ) {
+        async check(sha, name, accept, patienceMs = 60_000) {
+          for (const end = performance.now() + patienceMs; performance.now() < end; ) {
             const found = gh.governing(repository, sha, name, app);
             if (found !== null && accept(found)) return found;
             await new Promise((resolve) => setTimeout(resolve, 2));

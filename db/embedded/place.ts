@@ -37,6 +37,12 @@ function take(folder: string, user: PostgresUser): void {
   chmodSync(folder, 0o700);
 }
 
+/** Where the cluster of a folder lies when the user that runs Postgres cannot reach the folder itself. */
+export function fallbackFolder(wanted: string): string {
+  const name = createHash('sha256').update(resolve(wanted)).digest('hex').slice(0, 16);
+  return join('/var/tmp', `countersign-${name}`);
+}
+
 /**
  * The cluster's folder, made 0700 and owned by `user`. Root below a 0700 folder (a checkout in /root)
  * gets a folder of its own under /var/tmp instead, since Postgres cannot run as root.
@@ -45,8 +51,7 @@ export function clusterFolder(wanted: string, user: PostgresUser): string {
   const folder = resolve(wanted);
   take(folder, user);
   if (reaches(folder, user)) return folder;
-  const name = createHash('sha256').update(folder).digest('hex').slice(0, 16);
-  const fallback = join('/var/tmp', `countersign-${name}`);
+  const fallback = fallbackFolder(folder);
   try {
     mkdirSync(fallback, { mode: 0o700 });
   } catch (error) {

@@ -23,6 +23,9 @@ export const checkRun = pgTable(
     plan: jsonb().$type<{ order: number[]; dropped: { finding: number; reason: string }[] }>(),
     /** Writes that failed in a row; the back-off grows with it. */
     attempts: integer().notNull().default(0),
+    /** Code of the write that failed last, and since when none went through; null once one did. */
+    fault: text(),
+    failingSince: moment('failing_since'),
     /** When GitHub first answered for it: what a person can have seen (GAT-6). */
     publishedAt: moment('published_at'),
     writtenAt: moment('written_at'),

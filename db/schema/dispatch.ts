@@ -33,7 +33,11 @@ export const dispatch = pgTable(
   (t) => [
     uniqueIndex('dispatch_nonce').on(t.nonceHash),
     index('dispatch_repository').on(t.repositoryId, t.state),
+    // what went out in the last minute (POOL-4)
+    index('dispatch_created').on(t.createdAt),
     index('dispatch_workflow').on(t.workflowRun),
     index('dispatch_due').on(t.dueAt),
+    // what ended within the hour, and what is not over (OPS-7)
+    index('dispatch_ended').on(t.endedAt),
   ],
 );

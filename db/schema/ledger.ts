@@ -1,27 +1,19 @@
-/** The signed ledger: a head per chain and its rows (LED-1, LED-3, LED-5). Triggers and grants are in the migration `guard_ledger`. */
-import { sql } from 'drizzle-orm';
-import { bigint, check, foreignKey, pgTable, primaryKey, text, unique } from 'drizzle-orm/pg-core';
+/** The signed ledger: a head per chain and its rows (LED-1, LED-3, LED-5). Triggers, the sizes they hold and grants are in the migrations `guard_ledger` and `guard_in_one`. */
+import { bigint, foreignKey, pgTable, primaryKey, text, unique } from 'drizzle-orm/pg-core';
 import { bigintId, bytea } from './columns.ts';
 
 /** The head of one chain: a run, or `i/<installation id>` for facts of no run (LED-4). `hash` is null until the first row. */
-export const ledgerHead = pgTable(
-  'ledger_head',
-  {
-    runId: text('run_id').primaryKey(),
-    installationId: bigintId('installation_id').notNull(),
-    log: text().notNull(),
-    /** Null for an installation's own chain. */
-    repositoryId: bigintId('repository_id'),
-    /** What `prev` of row 1 must be (LED-3). */
-    genesis: bytea().notNull(),
-    seq: bigint({ mode: 'number' }).notNull().default(0),
-    hash: bytea(),
-  },
-  (t) => [
-    check('ledger_head_genesis', sql`length(${t.genesis}) = 32`),
-    check('ledger_head_hash', sql`(${t.seq} = 0) = (${t.hash} is null)`),
-  ],
-);
+export const ledgerHead = pgTable('ledger_head', {
+  runId: text('run_id').primaryKey(),
+  installationId: bigintId('installation_id').notNull(),
+  log: text().notNull(),
+  /** Null for an installation's own chain. */
+  repositoryId: bigintId('repository_id'),
+  /** What `prev` of row 1 must be (LED-3). */
+  genesis: bytea().notNull(),
+  seq: bigint({ mode: 'number' }).notNull().default(0),
+  hash: bytea(),
+});
 
 /** One signed row: the exact body bytes, never re-made to verify (LED-1). `kind` repeats the body's for look-ups and is verified against it. */
 export const ledgerRow = pgTable(
@@ -42,9 +34,5 @@ export const ledgerRow = pgTable(
     foreignKey({ columns: [t.runId], foreignColumns: [ledgerHead.runId], name: 'ledger_row_head' })
       .onDelete('restrict')
       .onUpdate('restrict'),
-    check(
-      'ledger_row_sizes',
-      sql`length(${t.prev}) = 32 and length(${t.hash}) = 32 and length(${t.mac}) = 32 and length(${t.body}) <= 32768 and ${t.seq} > 0`,
-    ),
   ],
 );

@@ -38,12 +38,16 @@ export const run = pgTable(
     /** When the present head arrived: deadlines of the gate count from here. */
     headAt: moment('head_at').notNull(),
     openedAt: moment('opened_at').notNull(),
+    /** The id of the run that follows it, once an admin sealed it (LED-8): it is over for good and never reopened. */
+    next: text(),
   },
   (t) => [
     uniqueIndex('run_pull').on(t.installationId, t.repositoryId, t.pull, t.epoch),
     uniqueIndex('run_group').on(t.installationId, t.repositoryId, t.groupHead),
     index('run_head').on(t.repositoryId, t.toldHead),
     index('run_base').on(t.repositoryId, t.baseRef, t.status),
+    // the list of runs, newest first, of the installations a person can reach (OPS-8)
+    index('run_newest').on(t.installationId, t.openedAt, t.id),
   ],
 );
 

@@ -5,13 +5,13 @@
  * |---|---|---|
  * | `pending` | wants a runner; with a `lane` it is in its run's window and can be leased now | leased, superseded, cancelled |
  * | `leased` | `lease_id` has it | pending (transient end, lost, given back), ended, cancelled |
- * | `held` | other content of the same cell is leased (TKT-3) | pending, superseded, cancelled |
+ * | `held` | other content of the same cell is leased (TKT-3), or its block waits for another (BLK-5) | pending, superseded, cancelled |
  * | `ended` | a final end; its row is `seq` | – |
  * | `superseded`, `cancelled`, `skipped` | never reviewed under this id | pending, when a head wants it again |
  *
  * Each constraint of LSE-1 is a state or a row before lease time, so that a lease searches for
  * nothing: one active ticket per cell (run, block, path) by `ticket_cell`; at most `parallel` of a
- * (run, provider) have a lane, and only those are in `ticket_ready`.
+ * (run, provider) have a lane, and only those are in `ticket_ready`, with its suspects beside them (TKT-6).
  */
 import { sql } from 'drizzle-orm';
 import {
@@ -60,8 +60,9 @@ export const ticket = pgTable(
     parallel: smallint().notNull(),
     /** Order within the run: the n-th of its block; a given-back one goes to the front (LSE-5). */
     turn: integer().notNull(),
-    /** Its place in the window of (run, provider), 1…parallel; null outside it. */
+    /** Its place in the window of (run, provider), 1…parallel; 0 for a suspect, that waits beside it; null outside it. */
     lane: smallint(),
+    /** Order of leasing, drawn with the lane; a given-back one keeps its own (LSE-5). */
     tag: bigint({ mode: 'number' }),
     leaseId: text('lease_id'),
     grant: integer('grant_no').notNull().default(0),
@@ -88,14 +89,19 @@ export const ticket = pgTable(
     index('ticket_ready')
       .on(t.repositoryId, t.provider, t.tag)
       .where(sql`${t.state} = 'pending' and ${t.lane} is not null`),
+    // `suspect` before the order: who is leased alone and has no lane 0 yet (TKT-6) is found, and passed, without reading a backlog
     index('ticket_waiting')
-      .on(t.runId, t.provider, t.turn, t.id)
+      .on(t.runId, t.provider, t.suspect, t.turn, t.id)
       .where(sql`${t.state} = 'pending' and ${t.lane} is null`),
     uniqueIndex('ticket_cell')
       .on(t.runId, t.blockId, sql`sha256(${t.path})`)
       .where(sql`${t.state} in ('pending', 'leased')`),
     index('ticket_held').on(t.runId, sql`sha256(${t.path})`).where(sql`${t.state} = 'held'`),
     index('ticket_over').on(t.runId, t.key).where(sql`${t.state} not in ('pending', 'leased', 'held')`),
+    // who reviewed a key before, in any run of the repository (TKT-4)
+    index('ticket_reviewed')
+      .on(t.repositoryId, t.key)
+      .where(sql`${t.state} = 'ended' and ${t.end} = 'reviewed' and not ${t.partial}`),
     index('ticket_due').on(t.notBefore).where(sql`${t.state} = 'pending' and ${t.notBefore} is not null`),
   ],
 );

@@ -15,6 +15,15 @@ export async function listBlocks(tx: Reader, runId: string): Promise<StoredBlock
     .orderBy(sql`${block.status} = 'dropped'`, asc(block.position), asc(block.id));
 }
 
+/** Statuses of a run's blocks by id, without all that is told of them. */
+export async function listStatuses(tx: Reader, runId: string): Promise<Map<string, StoredBlock['status']>> {
+  const rows = await tx
+    .select({ id: block.id, status: block.status })
+    .from(block)
+    .where(eq(block.runId, runId));
+  return new Map(rows.map((row) => [row.id, row.status]));
+}
+
 /** Adds or replaces blocks by id; `started_at` of a known block stays what it was (LSE-1 orders by it). */
 export async function putBlocks(tx: Tx, blocks: readonly StoredBlock[]): Promise<void> {
   if (blocks.length === 0) return;
@@ -27,6 +36,18 @@ export async function putBlocks(tx: Tx, blocks: readonly StoredBlock[]): Promise
       position = excluded.position, identity = excluded.identity, title = excluded.title, named = excluded.named,
       kind = excluded.kind, level = excluded.level, status = excluded.status, attempt = excluded.attempt,
       commits = excluded.commits, detail = excluded.detail`);
+}
+
+/** Changes nothing but the status of blocks (BLK-5). */
+export async function setStatuses(
+  tx: Tx,
+  runId: string,
+  statuses: readonly (readonly [id: string, status: StoredBlock['status']])[],
+): Promise<void> {
+  if (statuses.length === 0) return;
+  await tx.execute(sql`
+    update block set status = s.value from jsonb_each_text(${JSON.stringify(Object.fromEntries(statuses))}::jsonb) s
+    where block.run_id = ${runId} and block.id = s.key`);
 }
 
 function record(b: StoredBlock): Record<string, unknown> {

@@ -1,5 +1,5 @@
 /** Check runs as we intend them and as GitHub has them (PUB-2): intent first, GitHub's id once known. */
-import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, lte, sql } from 'drizzle-orm';
 import type { Reader, Tx } from '../client.ts';
 import { checkRun } from '../schema/check.ts';
 
@@ -28,6 +28,9 @@ export interface StoredCheck extends CheckUnit {
   readonly annotations: number;
   readonly plan: AnnotationPlan | null;
   readonly attempts: number;
+  /** Code of the write that failed last, since when none went through; null when the last one did. */
+  readonly fault: string | null;
+  readonly failingSinceMs: number | null;
   readonly writtenAtMs: number | null;
   readonly dueAtMs: number | null;
   readonly seq: number | null;
@@ -36,8 +39,9 @@ export interface StoredCheck extends CheckUnit {
 type Row = typeof checkRun.$inferSelect;
 
 function plain(row: Row): StoredCheck {
-  const { writtenAt, dueAt, publishedAt: _, ...rest } = row;
-  return { ...rest, writtenAtMs: writtenAt?.getTime() ?? null, dueAtMs: dueAt?.getTime() ?? null };
+  const { writtenAt, dueAt, failingSince, publishedAt: _, ...rest } = row;
+  const ms = (at: Date | null) => at?.getTime() ?? null;
+  return { ...rest, writtenAtMs: ms(writtenAt), dueAtMs: ms(dueAt), failingSinceMs: ms(failingSince) };
 }
 
 const unitIs = (unit: CheckUnit) =>
@@ -109,7 +113,7 @@ export async function identifyCheck(
     .set({
       githubId,
       state: 'open',
-      attempts: 0,
+      ...WENT_THROUGH,
       publishedAt: sql`coalesce(${checkRun.publishedAt}, cs_now())`,
     })
     .where(and(checkIs(unit, n), eq(checkRun.state, 'intended')));
@@ -152,7 +156,7 @@ export async function writtenCheck(
       annotations: value.annotations,
       seq: value.seq,
       ...(value.githubId === undefined ? {} : { githubId: value.githubId }),
-      attempts: 0,
+      ...WENT_THROUGH,
       // a create that wrote everything is told here alone (GAT-6 asks when people could first see it)
       publishedAt: sql`coalesce(${checkRun.publishedAt}, cs_now())`,
       writtenAt: sql`cs_now()`,
@@ -174,17 +178,26 @@ export async function advanceAnnotations(
     .where(checkIs(unit, n));
 }
 
-/** Waits: the sweep looks again in `dueInMs`; `failed` counts a failed write. */
+/** Waits: the sweep looks again in `dueInMs`; `fault` is the code of a write that failed, and counts it. */
 export async function deferCheck(
   reader: Reader,
   unit: CheckUnit,
   n: number,
   dueInMs: number,
-  failed: boolean,
+  fault: string | null,
 ): Promise<void> {
   await reader
     .update(checkRun)
-    .set({ dueAt: inMs(dueInMs), ...(failed ? { attempts: sql`${checkRun.attempts} + 1` } : {}) })
+    .set({
+      dueAt: inMs(dueInMs),
+      ...(fault === null
+        ? {}
+        : {
+            attempts: sql`${checkRun.attempts} + 1`,
+            fault,
+            failingSince: sql`coalesce(${checkRun.failingSince}, cs_now())`,
+          }),
+    })
     .where(checkIs(unit, n));
 }
 
@@ -198,5 +211,23 @@ export async function listDueChecks(reader: Reader, limit: number): Promise<Chec
     .limit(limit);
   return rows;
 }
+
+/** Check runs of a run (null: of all) that could not be written `attempts` times in a row, longest failing first. */
+export async function listStuckChecks(
+  reader: Reader,
+  runId: string | null,
+  attempts: number,
+  limit: number,
+): Promise<StoredCheck[]> {
+  const rows = await reader
+    .select()
+    .from(checkRun)
+    .where(and(gte(checkRun.attempts, attempts), ...(runId === null ? [] : [eq(checkRun.runId, runId)])))
+    .orderBy(asc(checkRun.failingSince), asc(checkRun.name))
+    .limit(limit);
+  return rows.map(plain);
+}
+
+const WENT_THROUGH = { attempts: 0, fault: null, failingSince: null };
 
 const inMs = (ms: number) => sql`cs_now() + ${ms} * interval '1 millisecond'`;

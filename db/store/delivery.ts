@@ -2,6 +2,7 @@
 import { and, eq, inArray, ne, sql } from 'drizzle-orm';
 import type pg from 'pg';
 import type { Reader, Tx } from '../client.ts';
+import { fly } from '../flight.ts';
 import { delivery } from '../schema/delivery.ts';
 import { readCursor } from '../schema/reconcile.ts';
 
@@ -15,9 +16,8 @@ export interface NewDelivery {
   readonly body: Buffer;
 }
 
-// One text for any number of rows. The bodies come as one parameter and are cut apart by the server:
-// node-postgres copies what it sent before whenever another Buffer does not fit, 80 kB of memory for a
-// body of 21 kB, and sends an array of Buffers as hex text.
+// One text for any number of rows. The bodies are one parameter, sent from where they lie and cut apart by
+// the server: node-postgres sends an array of Buffers as hex text.
 const STORE = `with seen as (
     select id, event, substring($5::bytea from start for size) as body
     from unnest($1::text[], $2::text[], $3::int[], $4::int[]) as given (id, event, start, size)
@@ -50,18 +50,25 @@ export async function storeDeliveries(pool: pg.Pool, deliveries: readonly NewDel
     next += length;
     return next - length;
   });
-  const found = await pool.query<{ id: string; fresh: boolean }>({
-    name: 'store_deliveries',
-    text: STORE,
-    values: [
-      deliveries.map((one) => one.id),
-      deliveries.map((one) => one.event),
-      starts,
-      bodies.map((body) => body.length),
-      bodies.length === 1 ? bodies[0] : Buffer.concat(bodies),
-    ],
-  });
-  return found.rows.filter((row) => row.fresh).map((row) => row.id);
+  const [stored] = await fly(pool, [
+    {
+      name: 'store_deliveries',
+      text: STORE,
+      values: [
+        textArray(deliveries.map((one) => one.id)),
+        textArray(deliveries.map((one) => one.event)),
+        `{${starts.join(',')}}`,
+        `{${bodies.map((body) => body.length).join(',')}}`,
+        bodies,
+      ],
+    },
+  ]);
+  return (stored?.rows ?? []).flatMap(([id, fresh]) => (id != null && fresh === 't' ? [id] : []));
+}
+
+/** An array of texts as Postgres reads it. */
+function textArray(texts: readonly string[]): string {
+  return `{${texts.map((text) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`).join(',')}}`;
 }
 
 /** The delivery of this id, or null. */

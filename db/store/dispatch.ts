@@ -136,6 +136,32 @@ export async function listOpenDispatches(reader: Reader, repositoryId: string): 
     .orderBy(asc(dispatch.createdAt), asc(dispatch.id));
 }
 
+/** How many dispatches of a repository were planned in the last `withinMs`, whatever became of them. */
+export async function countRecentDispatches(
+  reader: Reader,
+  repositoryId: string,
+  withinMs: number,
+): Promise<number> {
+  return reader.$count(
+    dispatch,
+    and(
+      eq(dispatch.repositoryId, repositoryId),
+      sql`${dispatch.createdAt} > cs_now() - ${withinMs} * interval '1 millisecond'`,
+    ),
+  );
+}
+
+/** Repositories of which at least `n` dispatches were planned in the last `withinMs`. */
+export async function listHurried(reader: Reader, withinMs: number, n: number): Promise<string[]> {
+  const rows = await reader
+    .select({ id: dispatch.repositoryId })
+    .from(dispatch)
+    .where(sql`${dispatch.createdAt} > cs_now() - ${withinMs} * interval '1 millisecond'`)
+    .groupBy(dispatch.repositoryId)
+    .having(sql`count(*) >= ${n}`);
+  return rows.map((row) => row.id);
+}
+
 /** Dispatches that nobody answered in time, oldest first, at most `limit`. */
 export async function listDueDispatches(reader: Reader, limit: number): Promise<Dispatch[]> {
   return reader
@@ -144,4 +170,19 @@ export async function listDueDispatches(reader: Reader, limit: number): Promise<
     .where(sql`${dispatch.dueAt} <= cs_now()`)
     .orderBy(asc(dispatch.dueAt))
     .limit(limit);
+}
+
+/** Repositories of installations with dispatches that are not over. */
+export async function listDispatching(reader: Reader, installationIds: readonly string[]): Promise<string[]> {
+  const rows = await reader
+    .selectDistinct({ id: dispatch.repositoryId })
+    .from(dispatch)
+    .where(
+      and(
+        inArray(dispatch.installationId, [...installationIds]),
+        inArray(dispatch.state, [...WAITING_DISPATCH, 'answered']),
+      ),
+    )
+    .orderBy(asc(dispatch.repositoryId));
+  return rows.map((row) => row.id);
 }

@@ -64,12 +64,22 @@ export async function deferGate(reader: Reader, runId: string, againInMs: number
     .where(eq(gate.runId, runId));
 }
 
-/** How many tickets of keys that the present head wants wait or are being worked (a rerun is one of them). */
+/**
+ * How many tickets of keys that the present head wants wait for a runner or are being worked (a rerun is
+ * one of them). What waits for another block is under no review and not counted.
+ */
 export async function countOpenTickets(reader: Reader, runId: string): Promise<number> {
   const [row] = await reader
     .select({ n: sql<number>`count(distinct ${ticket.id})::int` })
     .from(ticket)
     .innerJoin(file, and(eq(file.runId, ticket.runId), eq(file.key, ticket.key)))
-    .where(and(eq(ticket.runId, runId), inArray(ticket.state, ['pending', 'leased', 'held'])));
+    .where(
+      and(
+        eq(ticket.runId, runId),
+        inArray(ticket.state, ['pending', 'leased', 'held']),
+        sql`not (${ticket.state} = 'held' and exists (select from block b
+          where b.run_id = ${ticket.runId} and b.id = ${file.blockId} and b.status = 'waiting'))`,
+      ),
+    );
   return row?.n ?? 0;
 }

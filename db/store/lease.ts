@@ -6,62 +6,6 @@ import { lease } from '../schema/lease.ts';
 /** A lease as stored. */
 export type Lease = typeof lease.$inferSelect;
 
-/** A lease as granted. */
-export interface Granted {
-  readonly leaseId: string;
-  readonly ticketId: string;
-  readonly grant: number;
-  readonly expiresAt: Date;
-  readonly sessionId: string | null;
-}
-
-/**
- * LSE-1: grants tickets of one repository to one runner, at most as many as ids are given, in one
- * statement and without waiting for anybody. Ids, token hashes and session ids are used in order.
- */
-export async function takeLeases(
-  reader: Reader,
-  input: {
-    readonly runnerId: string;
-    readonly installationId: string;
-    readonly repositoryId: string;
-    readonly runId: string | null;
-    readonly ids: readonly string[];
-    readonly tokenHashes: readonly Buffer[];
-    readonly sessionIds: readonly string[];
-    readonly ttlMs: number;
-  },
-): Promise<Granted[]> {
-  const { rows } = await reader.$client.query<{
-    lease_id: string;
-    ticket_id: string;
-    grant_no: number;
-    expires_at: Date;
-    session_id: string | null;
-  }>({
-    // a name keeps the statement prepared on its connection
-    name: 'take-leases',
-    text: "select * from lease_tickets($1, $2, $3, $4, $5::text[], $6::bytea[], $7::text[], $8 * interval '1 millisecond')",
-    values: [
-      input.runnerId,
-      input.installationId,
-      input.repositoryId,
-      input.runId,
-      input.ids,
-      input.tokenHashes.map((hash) => `\\x${hash.toString('hex')}`),
-      input.sessionIds,
-      input.ttlMs,
-    ],
-  });
-  return rows.map((row) => ({
-    leaseId: row.lease_id,
-    ticketId: row.ticket_id,
-    grant: row.grant_no,
-    expiresAt: row.expires_at,
-    sessionId: row.session_id,
-  }));
-}
-
 /** The lease of that id, or null. */
 export async function findLease(reader: Reader, id: string): Promise<Lease | null> {
   const [found] = await reader.select().from(lease).where(eq(lease.id, id)).limit(1);
@@ -104,10 +48,10 @@ export async function lockLease(tx: Tx, proof: LeaseProof): Promise<Lease | null
 }
 
 /** Admission's own condition: the lease as in `lockLease`, not recalled, and of the run's present generation (CTL-2). */
-export async function markAdmitted(tx: Tx, proof: LeaseProof): Promise<Lease | null> {
-  const [admitted] = await tx
-    .update(lease)
-    .set({ admitted: true })
+export async function lockForAdmission(tx: Tx, proof: LeaseProof): Promise<Lease | null> {
+  const [held] = await tx
+    .select()
+    .from(lease)
     .where(
       and(
         holds(proof),
@@ -115,57 +59,17 @@ export async function markAdmitted(tx: Tx, proof: LeaseProof): Promise<Lease | n
         sql`${lease.generation} = (select generation from run where id = ${lease.runId} and status = 'open')`,
       ),
     )
-    .returning();
-  return admitted ?? null;
+    .limit(1)
+    .for('update');
+  return held ?? null;
 }
 
-/** What becomes of a ticket when its lease ends. */
-export interface Settlement {
-  readonly leaseState: 'ended' | 'returned' | 'expired' | 'revoked' | 'superseded';
-  readonly ticketState: 'pending' | 'ended' | 'superseded' | 'cancelled';
-  readonly front: boolean;
-  readonly notBeforeMs: number | null;
-  readonly losses: number;
-  readonly timeouts: number;
-  readonly transients: number;
-  readonly suspect: boolean;
-  readonly end: string | null;
-  readonly verdict: string | null;
-  readonly partial: boolean;
-  readonly result: string | null;
-  readonly reason: string | null;
-  readonly seq: number | null;
-}
-
-/**
- * Ends a live lease with everything that hangs on it: slots, sessions, ticket, the held ticket of
- * the same cell, the lane. `notBeforeMs` counts from now. False: it was not live any more.
- */
-export async function settleLease(tx: Reader, id: string, to: Settlement): Promise<boolean> {
-  const { rows } = await tx.$client.query<{ done: boolean }>({
-    name: 'settle-lease',
-    text: `select settle_lease($1, $2, $3, $4,
-      case when $5::float8 is null then null else cs_now() + $5::float8 * interval '1 millisecond' end,
-      $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) as done`,
-    values: [
-      id,
-      to.leaseState,
-      to.ticketState,
-      to.front,
-      to.notBeforeMs,
-      to.losses,
-      to.timeouts,
-      to.transients,
-      to.suspect,
-      to.end,
-      to.verdict,
-      to.partial,
-      to.result,
-      to.reason,
-      to.seq,
-    ],
-  });
-  return rows[0]?.done === true;
+/** Says that a session was admitted under a lease: from then on a recall comes too late (TKT-3). */
+export async function markAdmitted(tx: Tx, id: string): Promise<void> {
+  await tx
+    .update(lease)
+    .set({ admitted: true })
+    .where(and(eq(lease.id, id), eq(lease.admitted, false)));
 }
 
 /** Keeps the digest of the first refused result of a lease; false when one was kept before. */
@@ -197,6 +101,20 @@ export async function listExpiredLeases(reader: Reader, limit: number): Promise<
     )
     .orderBy(asc(lease.runId), asc(lease.id))
     .limit(limit);
+}
+
+/**
+ * Takes from live leases what a clock that stepped back gave them: none ends later than a whole lease from
+ * now (case 78). Returns how many that were.
+ */
+export async function shortenLeases(reader: Reader, ttlMs: number): Promise<number> {
+  const most = sql`cs_now() + ${ttlMs} * interval '1 millisecond'`;
+  const done = await reader
+    .update(lease)
+    .set({ expiresAt: most })
+    .where(and(eq(lease.state, 'live'), sql`${lease.expiresAt} > ${most} + interval '1 second'`))
+    .returning({ id: lease.id });
+  return done.length;
 }
 
 /** Live leases of runners that ended, at most `limit` (LSE-6). */

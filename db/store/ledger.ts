@@ -3,6 +3,7 @@ import { getTableColumns } from 'drizzle-orm';
 import type { StoredRow } from '../../app/domain/ledger/row.ts';
 import { Fault } from '../../app/errors.ts';
 import type { Reader, Tx } from '../client.ts';
+import { type Answer, fly, momentOf, type Statement } from '../flight.ts';
 import { run } from '../schema/run.ts';
 import type { Run } from './run.ts';
 
@@ -17,94 +18,121 @@ export interface LedgerHead {
   readonly hash: Buffer | null;
 }
 
-const HEAD_COLUMNS = [
-  'run_id',
-  'installation_id',
-  'log',
-  'repository_id',
-  'genesis',
-  'seq',
-  'hash',
-  'now',
-] as const;
-const HEAD =
-  'select run_id, installation_id, log, repository_id, genesis, seq, hash, cs_now() as now from ledger_head where run_id = $1';
+const HEAD_COLUMNS =
+  'h.run_id, h.installation_id, h.log, h.repository_id, h.genesis, h.seq, h.hash, cs_now()';
+/** Columns of a run begin behind those of the head and `broken`. */
+const RUN_AT = 9;
+const HEAD = `select ${HEAD_COLUMNS} from ledger_head h where h.run_id = $1`;
 const LOCK = 'select from run where id = $1 for update';
+const LOCK_CHAIN = 'select from pg_advisory_xact_lock(hashtextextended($1, 7301))';
 const ROWS =
   'select seq, prev, hash, mac, kind, body from ledger_row where run_id = $1 and seq > $2 order by seq limit $3';
 
-interface HeadColumns {
-  run_id: string;
-  installation_id: string;
-  log: string;
-  repository_id: string | null;
-  genesis: Buffer;
-  seq: string;
-  hash: Buffer | null;
-  now: Date;
-}
-
-const runColumns = Object.entries(getTableColumns(run));
+const runColumns = Object.entries(getTableColumns(run)).map(
+  ([key, column]) => [key, column.name, readerOf(column)] as const,
+);
 // explicit columns and a name: parsed once a connection, and a builder's work is saved on every unit
-const LOCKED = `select ${runColumns.map(([, column]) => `r."${column.name}"`).join(', ')},
-  h.run_id as chain_run_id, h.installation_id as chain_installation_id, h.log as chain_log,
-  h.repository_id as chain_repository_id, h.genesis as chain_genesis, h.seq as chain_seq, h.hash as chain_hash,
-  cs_now() as chain_now
+const LOCKED = `select ${HEAD_COLUMNS},
+  exists (select from reason b where b.run_id = r.id and b.code = 'ledger_invalid') as broken,
+  ${runColumns.map(([, name]) => `r."${name}"`).join(', ')}
   from run r join ledger_head h on h.run_id = r.id where r.id = $1`;
 
-/** Locks a run until the end of the transaction and reads its head and the product time after the lock was had; undefined: no such run. */
-export async function lockRun(
-  tx: Tx,
-  runId: string,
-): Promise<{ run: Run; head: LedgerHead; now: Date } | undefined> {
-  // Both travel together, the lock first: what is read after it has a snapshot taken under it, so
-  // the head is fresh. A lock in the same statement as the head would read the head from before.
-  const [, { rows }] = await Promise.all([
-    tx.$client.query({ name: 'run_lock', text: LOCK, values: [runId] }),
-    tx.$client.query<Record<string, unknown>>({ name: 'run_locked', text: LOCKED, values: [runId] }),
-  ]);
-  const row = rows[0];
+/** A chain that was locked: its head, and the product time after the lock was had. */
+export interface LockedHead {
+  readonly head: LedgerHead;
+  readonly now: Date;
+}
+
+/** A run that was locked with its chain. */
+export interface LockedRun extends LockedHead {
+  readonly run: Run;
+  /** Whether its chain was found cut (LED-9). */
+  readonly broken: boolean;
+}
+
+/** What locks a run until the end of the transaction and reads it with its head; `lockedRun` reads the answers. */
+export function lockRun(runId: string): Statement[] {
+  // the lock first: what is read after it has a snapshot taken under it, so the head is fresh. A lock in
+  // the same statement as the head would read the head from before.
+  return [
+    { name: 'run_lock', text: LOCK, values: [runId] },
+    { name: 'run_locked', text: LOCKED, values: [runId] },
+  ];
+}
+
+/** What the statements of `lockRun` answered; undefined: no such run. */
+export function lockedRun(answers: readonly Answer[]): LockedRun | undefined {
+  const row = answers[1]?.rows[0];
   if (row === undefined) return undefined;
   const record: Record<string, unknown> = {};
-  for (const [key, column] of runColumns) {
-    const value = row[column.name];
-    record[key] = value === null ? null : column.mapFromDriverValue(value);
+  for (let i = 0; i < runColumns.length; i++) {
+    const [key, , read] = runColumns[i] as (typeof runColumns)[number];
+    const text = row[RUN_AT + i];
+    record[key] = text == null ? null : read(text);
   }
-  const chain = Object.fromEntries(HEAD_COLUMNS.map((name) => [name, row[`chain_${name}`]]));
-  return { run: record as Run, ...headOf(chain as unknown as HeadColumns) };
+  return { run: record as Run, ...headOf(row), broken: row[RUN_AT - 1] === 't' };
+}
+
+/** How the text of a column becomes what drizzle gives for it. */
+function readerOf(
+  column: ReturnType<typeof getTableColumns<typeof run>>[keyof Run],
+): (text: string) => unknown {
+  switch (column.getSQLType()) {
+    case 'text':
+      return (text) => text;
+    case 'bigint':
+      return (text) => column.mapFromDriverValue(text);
+    case 'integer':
+      return Number;
+    case 'boolean':
+      return (text) => text === 't';
+    case 'timestamp with time zone':
+      return momentOf;
+    default:
+      throw new Fault('bug', `a run's column of the type ${column.getSQLType()}`);
+  }
 }
 
 /** The head of a chain and the product time; undefined: no such chain. */
-export async function readHead(
-  reader: Reader,
-  runId: string,
-): Promise<{ head: LedgerHead; now: Date } | undefined> {
-  const { rows } = await reader.$client.query<HeadColumns>({
-    name: 'ledger_head',
-    text: HEAD,
-    values: [runId],
-  });
-  const row = rows[0];
-  if (row === undefined) return undefined;
-  return headOf(row);
+export async function readHead(reader: Reader, runId: string): Promise<LockedHead | undefined> {
+  const [answer] = await fly(reader.$client, [{ name: 'ledger_head', text: HEAD, values: [runId] }]);
+  const row = answer?.rows[0];
+  return row === undefined ? undefined : headOf(row);
 }
 
-function headOf(row: HeadColumns): { head: LedgerHead; now: Date } {
-  const head = {
-    runId: row.run_id,
-    installationId: row.installation_id,
-    log: row.log,
-    repositoryId: row.repository_id,
-    genesis: row.genesis,
-    seq: Number(row.seq),
-    hash: row.hash,
+function headOf(row: Answer['rows'][number]): LockedHead {
+  const [runId, installationId, log, repositoryId, genesis, seq, hash, now] = row;
+  if (runId == null || installationId == null || log == null || genesis == null || now == null) {
+    throw new Fault('bug', 'a head with a column that is null');
+  }
+  return {
+    head: {
+      runId,
+      installationId,
+      log,
+      repositoryId: repositoryId ?? null,
+      genesis: bytesOf(genesis),
+      seq: Number(seq),
+      hash: hash == null ? null : bytesOf(hash),
+    },
+    now: momentOf(now),
   };
-  return { head, now: row.now };
 }
 
-/** Locks the chain of an installation, which has no run to lock, until the end of the transaction. */
-export async function lockChain(tx: Tx, runId: string): Promise<void> {
-  await tx.$client.query('select pg_advisory_xact_lock(hashtextextended($1, 7301))', [runId]);
+/** A `bytea` as Postgres writes it: a backslash, an x, hex. */
+function bytesOf(text: string): Buffer {
+  return Buffer.from(text.slice(2), 'hex');
+}
+
+/** Locks the chain of an installation, which has no run to lock, until the end of the transaction, and reads its head; undefined: it has not begun. */
+export async function lockChain(tx: Tx, runId: string): Promise<LockedHead | undefined> {
+  // a statement of its own before the head is read, as with a run
+  const [, answer] = await fly(tx.$client, [
+    { name: 'chain_lock', text: LOCK_CHAIN, values: [runId] },
+    { name: 'ledger_head', text: HEAD, values: [runId] },
+  ]);
+  const row = answer?.rows[0];
+  return row === undefined ? undefined : headOf(row);
 }
 
 /** Begins a chain at its genesis; does nothing when it was begun already. */
@@ -124,16 +152,20 @@ export async function insertHead(
 const MOST_ROWS = 9_000;
 const texts = new Map<number, string>();
 
-/** Appends signed rows to one chain in one statement, sent before this returns; Postgres refuses what does not continue the chain. */
-export function appendRows(reader: Reader, runId: string, rows: readonly StoredRow[]): Promise<void> {
-  if (rows.length === 0) return Promise.resolve();
+/** The one statement that appends signed rows to one chain, none when there are none; Postgres refuses what does not continue the chain. */
+export function rowStatements(runId: string, rows: readonly StoredRow[]): Statement[] {
+  if (rows.length === 0) return [];
   if (rows.length > MOST_ROWS) throw new Fault('bug', `${rows.length} rows in one statement`);
-  const values: unknown[] = [runId];
-  for (const row of rows) values.push(row.seq, row.prev, row.hash, row.mac, row.kind, row.body);
+  const values: (string | Buffer)[] = [runId];
+  for (const row of rows) values.push(String(row.seq), row.prev, row.hash, row.mac, row.kind, row.body);
   const text = texts.get(rows.length) ?? insertText(rows.length);
   // small sizes come again and again: parsed once a connection
-  const name = rows.length <= 16 ? { name: `ledger_append_${rows.length}` } : {};
-  return reader.$client.query({ ...name, text, values }).then(() => {});
+  return [{ name: rows.length <= 16 ? `ledger_append_${rows.length}` : '', text, values }];
+}
+
+/** Appends signed rows to one chain in one statement. */
+export async function appendRows(reader: Reader, runId: string, rows: readonly StoredRow[]): Promise<void> {
+  await fly(reader.$client, rowStatements(runId, rows));
 }
 
 function insertText(count: number): string {

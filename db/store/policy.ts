@@ -4,10 +4,17 @@ import { eq, sql } from 'drizzle-orm';
 import type { Reader, Tx } from '../client.ts';
 import { policy } from '../schema/installation.ts';
 
-/** Stores policy bytes once and answers their SHA-256 in lower-case hex. */
+/** Stores policy bytes once and answers their SHA-256 in lower-case hex; bytes that were damaged since are mended (RUN-8). */
 export async function storePolicy(tx: Tx, bytes: Buffer): Promise<string> {
   const hash = createHash('sha256').update(bytes).digest('hex');
-  await tx.insert(policy).values({ hash, bytes, storedAt: sql`cs_now()` }).onConflictDoNothing();
+  await tx
+    .insert(policy)
+    .values({ hash, bytes, storedAt: sql`cs_now()` })
+    .onConflictDoUpdate({
+      target: policy.hash,
+      set: { bytes: sql`excluded.bytes` },
+      setWhere: sql`${policy.bytes} <> excluded.bytes`,
+    });
   return hash;
 }
 

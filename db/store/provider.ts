@@ -13,7 +13,7 @@ export async function ensureProviders(
   tx: Tx,
   installationId: string,
   names: readonly string[],
-  slots: number,
+  slots: number | ((name: string) => number),
 ): Promise<void> {
   for (const name of [...names].sort()) {
     const added = await tx
@@ -23,9 +23,49 @@ export async function ensureProviders(
       .returning({ name: provider.name });
     if (added.length === 0 || name === 'command') continue;
     await tx.execute(sql`
-      insert into slot (installation_id, provider, no) select ${installationId}, ${name}, n from generate_series(1, ${slots}) n
+      insert into slot (installation_id, provider, no) select ${installationId}, ${name}, n from generate_series(1, ${typeof slots === 'number' ? slots : slots(name)}) n
       on conflict do nothing`);
   }
+}
+
+/**
+ * Makes a provider have `slots` units of capacity (POL-2). What is free above that goes at once, what is busy with its
+ * session; what was to go comes back first.
+ */
+export async function resizeSlots(
+  tx: Tx,
+  installationId: string,
+  name: string,
+  slots: number,
+): Promise<void> {
+  if ((await lockProvider(tx, installationId, name)) === null) return;
+  const at = sql`installation_id = ${installationId} and provider = ${name}`;
+  const count = async (): Promise<number> => {
+    const { rows } = await tx.execute<{ n: number }>(
+      sql`select count(*)::int as n from slot where ${at} and not retiring`,
+    );
+    return rows[0]?.n ?? 0;
+  };
+  const missing = slots - (await count());
+  if (missing > 0) {
+    await tx.execute(sql`
+      update slot set retiring = false where ${at} and no in (
+        select no from slot where ${at} and retiring order by no limit ${missing} for update)`);
+    await tx.execute(sql`
+      insert into slot (installation_id, provider, no)
+      select ${installationId}, ${name}, n from generate_series(1, ${slots} * 2) n
+      where not exists (select from slot where ${at} and no = n)
+      order by n limit ${Math.max(0, slots - (await count()))}`);
+    return;
+  }
+  await tx.execute(sql`
+    delete from slot where ${at} and no in (
+      select no from slot where ${at} and session_id is null and not retiring
+      order by no desc limit ${-missing} for update)`);
+  await tx.execute(sql`
+    update slot set retiring = true where ${at} and no in (
+      select no from slot where ${at} and session_id is not null and not retiring
+      order by no desc limit ${Math.max(0, (await count()) - slots)} for update)`);
 }
 
 /** Providers of an installation by name. */
@@ -164,6 +204,17 @@ export async function lockPool(tx: Tx, repositoryId: string, name: string): Prom
   return found ?? null;
 }
 
+/** Makes a pool that was never used, in service, so that it can be locked; nothing where it is known. */
+export async function addPool(
+  tx: Tx,
+  values: { readonly repositoryId: string; readonly installationId: string; readonly name: string },
+): Promise<void> {
+  await tx
+    .insert(pool)
+    .values({ ...values, missed: 0, rounds: 0 })
+    .onConflictDoNothing();
+}
+
 /** Stores what is known of a pool; `settledMs` counts from now, null: in service. */
 export async function putPool(
   tx: Tx,
@@ -203,4 +254,36 @@ export async function listDuePools(reader: Reader): Promise<Pool[]> {
     .select()
     .from(pool)
     .where(sql`${pool.settledUntil} is not null and ${pool.settledUntil} <= cs_now()`);
+}
+
+/** Removes wishes that hold no more, of repositories whose runners are gone. */
+export async function pruneSlotWishes(reader: Reader): Promise<void> {
+  await reader.execute(sql`delete from slot_wish where seen_at < cs_now() - interval '1 minute'`);
+}
+
+/**
+ * Says of a repository whose runner asked and got nothing which providers it wants a slot of (LSE-1): those of which a
+ * slot alone is missing, none for a run at its `parallel` or one that may not run.
+ */
+export async function putSlotWish(
+  reader: Reader,
+  { installationId, repositoryId }: { readonly installationId: string; readonly repositoryId: string },
+): Promise<void> {
+  await reader.execute(sql`
+    insert into slot_wish as w (installation_id, provider, repository_id, tag, seen_at)
+    select p.installation_id, p.name, ${repositoryId}::bigint, r.tag, cs_now()
+    from provider p cross join lateral (
+      select t.tag from ticket t join run u on u.id = t.run_id
+      where t.repository_id = ${repositoryId} and t.provider = p.name and t.state = 'pending' and t.lane is not null
+        and u.status = 'open' and u.allowed_rule is not null
+        and (u.allowed_rule <> 'person' or u.allowed_scope = 'author' or u.allowed_head = u.head)
+        and (select count(*) from lease l where l.run_id = t.run_id and l.state = 'live') < t.parallel
+      order by t.tag limit 1) r
+    where p.installation_id = ${installationId} and p.name <> 'command' and p.settled_until is null
+      and (select count(*) from slot s
+           where s.installation_id = p.installation_id and s.provider = p.name and s.session_id is null)
+       <= (select count(*) from slot_wish o
+           where o.installation_id = p.installation_id and o.provider = p.name and o.repository_id <> ${repositoryId}
+             and o.tag < r.tag and o.seen_at > cs_now() - interval '2 seconds')
+    on conflict (installation_id, provider, repository_id) do update set tag = excluded.tag, seen_at = excluded.seen_at`);
 }

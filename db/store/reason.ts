@@ -51,6 +51,26 @@ export async function clearReason(tx: Tx, runId: string, code: string): Promise<
   return gone.length > 0;
 }
 
+/** Clears a reason on all live runs of a repository, `but` for these; the runs on which it stood. */
+export async function clearReasonEverywhere(
+  tx: Tx,
+  repositoryId: string,
+  code: string,
+  but: readonly string[] = [],
+): Promise<string[]> {
+  const gone = await tx
+    .delete(reason)
+    .where(
+      and(
+        eq(reason.code, code),
+        sql`${reason.runId} in (select id from run where repository_id = ${repositoryId} and status in ('open', 'paused', 'stopped'))`,
+        sql`${reason.runId} <> all(${sql.param(but)}::text[])`,
+      ),
+    )
+    .returning({ run: reason.runId });
+  return gone.map((one) => one.run);
+}
+
 /** The reasons of a run by code. */
 export async function listReasons(reader: Reader, runId: string): Promise<StoredReason[]> {
   const rows = await reader.select().from(reason).where(eq(reason.runId, runId)).orderBy(asc(reason.code));

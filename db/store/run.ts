@@ -77,6 +77,22 @@ export async function listOpenRuns(
     .orderBy(asc(run.openedAt), asc(run.id));
 }
 
+/** Live runs that stand on a pull request (RUN-3): its head branch is their base, or its head is among their commits. */
+export async function listRunsOnTop(
+  tx: Reader,
+  of: Pick<Run, 'repositoryId' | 'headRef' | 'headRepositoryId' | 'toldHead'>,
+): Promise<string[]> {
+  const branch = of.headRepositoryId === of.repositoryId ? of.headRef : null;
+  const { rows } = await tx.execute<{ id: string }>(sql`
+    select r.id from run r
+    where r.repository_id = ${of.repositoryId} and r.status in ('open', 'paused', 'stopped')
+      and r.told_head <> ${of.toldHead}
+      and (r.base_ref = ${branch}
+        or exists (select from block b where b.run_id = r.id and b.commits ? ${of.toldHead}))
+    order by r.id`);
+  return rows.map((row) => row.id);
+}
+
 /** Runs of a repository whose told head is this commit, closed ones too (PUB-2, PUB-8). */
 export async function listRunsOfHead(tx: Reader, repositoryId: string, head: string): Promise<Run[]> {
   return tx

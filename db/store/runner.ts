@@ -6,7 +6,10 @@ import { jti, login, runner } from '../schema/runner.ts';
 /** A runner as stored. */
 export type Runner = typeof runner.$inferSelect;
 /** A login as stored. */
-export type Login = typeof login.$inferSelect;
+export type Login = typeof login.$inferSelect & {
+  /** Its repository cannot work yet (RUN-9), or the kill switch is on (CTL-5): nothing is leased there. */
+  readonly held?: boolean;
+};
 
 /** Marks a token id as used; false when it was (attack: replay). `keepMs` is the token's rest of life and tolerance. */
 export async function useTokenId(tx: Tx, issuer: string, id: string, keepMs: number): Promise<boolean> {
@@ -51,6 +54,45 @@ export async function findRunnerOfJob(
   return found ?? null;
 }
 
+/** The runner that a process of a resident pool is, while it is not ended; null otherwise (RID-1). */
+export async function findResident(reader: Reader, pool: string, instance: string): Promise<Runner | null> {
+  const [found] = await reader
+    .select()
+    .from(runner)
+    .where(
+      and(
+        eq(runner.pool, pool),
+        eq(runner.instance, instance),
+        isNull(runner.repositoryId),
+        isNull(runner.endedAt),
+      ),
+    )
+    .limit(1);
+  return found ?? null;
+}
+
+/** Says which container runtime a resident runner has now. */
+export async function setRuntime(tx: Tx, id: string, runtime: string | null): Promise<void> {
+  await tx.update(runner).set({ runtime }).where(eq(runner.id, id));
+}
+
+/** Runners of a resident pool that are not ended. */
+export async function countResidents(reader: Reader, pool: string): Promise<number> {
+  const [row] = await reader
+    .select({ n: sql<number>`count(*)::int` })
+    .from(runner)
+    .where(and(eq(runner.pool, pool), isNull(runner.repositoryId), isNull(runner.endedAt)));
+  return row?.n ?? 0;
+}
+
+/** Ends a runner. */
+export async function endRunner(tx: Tx, id: string): Promise<void> {
+  await tx
+    .update(runner)
+    .set({ endedAt: sql`cs_now()` })
+    .where(and(eq(runner.id, id), isNull(runner.endedAt)));
+}
+
 /** Revokes the logins of a runner: a new one takes their place (RID-1). */
 export async function revokeLogins(tx: Tx, runnerId: string): Promise<void> {
   await tx
@@ -76,10 +118,22 @@ export async function addLogin(
   return (added as { expiresAt: Date }).expiresAt;
 }
 
-/** The login of a token's hash while it holds: not revoked, not past its time, its runner not ended. */
-export async function findLogin(reader: Reader, tokenHash: Buffer): Promise<Login | null> {
+/**
+ * The login of a token's hash while it holds: not revoked, not past its time, its runner not ended. `quiet`: that
+ * runner was not heard of for `quietMs`.
+ */
+export async function findLogin(
+  reader: Reader,
+  tokenHash: Buffer,
+  quietMs: number,
+): Promise<(Login & { readonly quiet: boolean }) | null> {
   const [found] = await reader
-    .select({ login })
+    .select({
+      login,
+      held: sql<boolean>`exists (select from repository where id = ${runner.repositoryId} and setup_cause is not null)
+        or exists (select from setting where key = 'kill' and installation_id in (0, ${runner.installationId}))`,
+      quiet: sql<boolean>`${runner.heartbeatAt} < cs_now() - ${quietMs} * interval '1 millisecond'`,
+    })
     .from(login)
     .innerJoin(runner, eq(runner.id, login.runnerId))
     .where(
@@ -91,7 +145,7 @@ export async function findLogin(reader: Reader, tokenHash: Buffer): Promise<Logi
       ),
     )
     .limit(1);
-  return found?.login ?? null;
+  return found === undefined ? null : { ...found.login, held: found.held, quiet: found.quiet };
 }
 
 /** Renews a login and its runner's heartbeat; returns when it expires, null when it does not hold any more. */
@@ -106,6 +160,17 @@ export async function renewLogin(tx: Reader, loginId: string, ttlMs: number): Pr
     select (extract(epoch from expires_at) * 1000)::bigint::text as ms from renewed`);
   const ms = rows[0]?.ms;
   return ms === undefined ? null : new Date(Number(ms));
+}
+
+/** Notes that a runner was heard of, and keeps its login alive once half of its time is over. */
+export async function renewIdle(tx: Reader, loginId: string, ttlMs: number): Promise<void> {
+  const ttl = sql`${ttlMs} * interval '1 millisecond'`;
+  await tx.execute(sql`
+    with renewed as (
+      update login set expires_at = cs_now() + ${ttl}
+      where id = ${loginId} and revoked_at is null and expires_at > cs_now() and expires_at < cs_now() + ${ttl} / 2
+    )
+    update runner r set heartbeat_at = cs_now() from login l where l.id = ${loginId} and r.id = l.runner_id`);
 }
 
 /** Notes that a runner was heard of. */

@@ -123,15 +123,41 @@ export async function dropTickets(
   return done.length;
 }
 
+/** Takes pending or held tickets out of the queue whose key another run has reviewed, as the rows `seq` say (TKT-4). */
+export async function skipTickets(
+  tx: Tx,
+  tickets: readonly { readonly id: string; readonly seq: number }[],
+): Promise<void> {
+  if (tickets.length === 0) return;
+  await tx.execute(sql`
+    update ticket t set state = 'skipped', lane = null, reason = 'reused', seq = x.seq, ended_at = cs_now()
+    from json_to_recordset(${JSON.stringify(tickets)}::json) as x(id text, seq bigint)
+    where t.id = x.id and t.state in ('pending', 'held')`);
+}
+
+/** Half of the safe integers: what was lifted has a negative tag, and keeps its order among its own. */
+const LIFT = 2 ** 52;
+
+/** Puts the tickets in a run's windows before those of every other run (GAT-5). */
+export async function liftTickets(tx: Tx, runId: string): Promise<void> {
+  await tx.execute(sql`
+    update ticket set tag = tag - ${LIFT}
+    where run_id = ${runId} and state = 'pending' and lane is not null and tag > 0`);
+}
+
 /**
  * Gives free lanes of the run's windows to its waiting tickets (LSE-1); returns how many became
  * ready. With `due`, only where a `not_before` has passed.
  */
 export async function fillWindows(tx: Tx, runId: string): Promise<number> {
-  const { rows } = await tx.execute<{ ready: number }>(sql`
-    select coalesce(sum(ticket_window(${runId}, w.provider, w.parallel)), 0)::int as ready
+  const { rows } = await tx.$client.query<{ ready: number }>({
+    // a name keeps it prepared on its connection: planning it took longer than doing it
+    name: 'fill-windows',
+    text: `select coalesce(sum(ticket_window($1, w.provider, w.parallel)), 0)::int as ready
     from (select provider, max(parallel) as parallel from ticket
-          where run_id = ${runId} and state = 'pending' and lane is null group by provider order by provider) w`);
+          where run_id = $1 and state = 'pending' and lane is null group by provider order by provider) w`,
+    values: [runId],
+  });
   return rows[0]?.ready ?? 0;
 }
 
@@ -166,6 +192,17 @@ export async function releaseBackoffs(tx: Tx, installationId: string, provider: 
   return done.length;
 }
 
+/** How many tickets of a run wait for a runner or are with one, counted up to `most`. */
+export async function countUnfinished(reader: Reader, runId: string, most: number): Promise<number> {
+  const { rows } = await reader.$client.query<{ n: number }>({
+    name: 'count-unfinished',
+    text: `select count(*)::int as n from (
+      select from ticket where run_id = $1 and state in ('pending', 'leased') limit $2) u`,
+    values: [runId, most],
+  });
+  return rows[0]?.n ?? 0;
+}
+
 /** Tickets of a run by state. */
 export async function countTickets(reader: Reader, runId: string): Promise<Record<string, number>> {
   const rows = await reader
@@ -185,9 +222,12 @@ export async function cancelTicketsOfRun(tx: Tx, runId: string, reason: string):
     .where(and(eq(ticket.runId, runId), inArray(ticket.state, ['pending', 'held'])))
     .returning({ id: ticket.id });
   const { rows } = await tx.execute<{ n: number }>(sql`
-    select count(*) filter (where settle_lease(l.id, 'revoked', 'cancelled', false, null, t.losses, t.timeouts,
-      t.transients, t.suspect, null, null, t.partial, null, ${reason}, null))::int as n
-    from lease l join ticket t on t.id = l.ticket_id where l.run_id = ${runId} and l.state = 'live'`);
+    select count(*)::int as n from (
+      select json_agg(json_build_object('id', l.id, 'lease_state', 'revoked', 'state', 'cancelled', 'front', false,
+        'losses', t.losses, 'timeouts', t.timeouts, 'transients', t.transients, 'suspect', t.suspect,
+        'partial', t.partial, 'reason', ${reason}::text)) as ends
+      from lease l join ticket t on t.id = l.ticket_id where l.run_id = ${runId} and l.state = 'live') e,
+    lateral queue_turn(e.ends, 0, 0, '{}', '{}', '{}', '{}', '{}', '{}', interval '0')`);
   return waiting.length + (rows[0]?.n ?? 0);
 }
 
@@ -221,7 +261,17 @@ export async function countBehind(
   return rows[0]?.n ?? 0;
 }
 
-/** Ends a ticket that was never leased, as the row `seq` says (`route_invalid`, `config-snapshot`). */
+/** Locks those of these tickets that wait for a runner; one that a lease is at is passed over. */
+export async function lockPending(tx: Tx, ids: readonly string[]): Promise<Ticket[]> {
+  return tx
+    .select()
+    .from(ticket)
+    .where(and(sql`${ticket.id} = any(${sql.param(ids)}::text[])`, eq(ticket.state, 'pending')))
+    .orderBy(asc(ticket.turn), asc(ticket.id))
+    .for('update', { skipLocked: true });
+}
+
+/** Ends a ticket that no lease has, as the row `seq` says (`route_invalid`, `config-snapshot`, `budget`). */
 export async function endUnleased(
   tx: Tx,
   id: string,

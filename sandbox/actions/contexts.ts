@@ -21,14 +21,14 @@ export function baseEnvironment(
     GITHUB_ACTOR: actor.login,
     GITHUB_ACTOR_ID: String(actor.id),
     GITHUB_API_URL: world.apiUrl,
-    GITHUB_BASE_REF: '',
+    GITHUB_BASE_REF: run.baseRef,
     GITHUB_EVENT_NAME: run.event,
     GITHUB_EVENT_PATH: join(directory, 'event.json'),
     GITHUB_GRAPHQL_URL: `${world.url}/api/graphql`,
-    GITHUB_HEAD_REF: '',
+    GITHUB_HEAD_REF: run.baseRef === '' ? '' : run.headBranch,
     GITHUB_JOB: job.key,
     GITHUB_REF: run.ref,
-    GITHUB_REF_NAME: run.headBranch,
+    GITHUB_REF_NAME: refName(run),
     GITHUB_REF_PROTECTED: 'false',
     GITHUB_REF_TYPE: run.ref.startsWith('refs/tags/') ? 'tag' : 'branch',
     GITHUB_REPOSITORY: repository.fullName,
@@ -40,20 +40,25 @@ export function baseEnvironment(
     GITHUB_RUN_ID: String(run.id),
     GITHUB_RUN_NUMBER: String(run.number),
     GITHUB_SERVER_URL: world.url,
-    GITHUB_SHA: run.headSha,
+    GITHUB_SHA: run.commit,
     GITHUB_TRIGGERING_ACTOR: actor.login,
     GITHUB_WORKFLOW: workflow.name,
     GITHUB_WORKFLOW_REF: `${repository.fullName}/${workflow.path}@${run.ref}`,
-    GITHUB_WORKFLOW_SHA: run.headSha,
+    GITHUB_WORKFLOW_SHA: run.commit,
     GITHUB_WORKSPACE: workspace,
     RUNNER_ARCH: process.arch === 'arm64' ? 'ARM64' : 'X64',
-    RUNNER_ENVIRONMENT: 'github-hosted',
+    RUNNER_ENVIRONMENT: job.labels.includes('self-hosted') ? 'self-hosted' : 'github-hosted',
     RUNNER_NAME: 'Sandbox Runner 1',
     RUNNER_OS: 'Linux',
     RUNNER_TEMP: join(directory, 'temp'),
     RUNNER_TOOL_CACHE: join(directory, 'tools'),
     RUNNER_WORKSPACE: dirname(workspace),
   };
+}
+
+// D:variables: of a pull request `N/merge`.
+function refName(run: WorkflowRun): string {
+  return run.ref.replace(/^refs\/(heads|tags|pull)\//, '');
 }
 
 /** The contexts that exist before a job does: run-name, concurrency and job `if`. */
@@ -68,8 +73,10 @@ export function githubContext(run: WorkflowRun, payload: Value): { readonly [key
     event: payload,
     event_name: run.event,
     ref: run.ref,
-    ref_name: run.headBranch,
-    sha: run.headSha,
+    ref_name: refName(run),
+    sha: run.commit,
+    base_ref: run.baseRef,
+    head_ref: run.baseRef === '' ? '' : run.headBranch,
     actor: run.actor.login,
     actor_id: String(run.actor.id),
     triggering_actor: run.actor.login,

@@ -11,10 +11,20 @@ import { type CommandFiles, commandFiles } from './files.ts';
 import { StepLog } from './log.ts';
 import { startProcess } from './process.ts';
 import { ACTIONS_APP_ID } from './records.ts';
-import type { Job, StepResult, WorkflowRun } from './run.ts';
+import { isFromFork, type Job, type StepResult, type WorkflowRun } from './run.ts';
 import type { JobDefinition, Step, Workflow } from './workflow.ts';
 
 const DEFAULT_JOB_PERMISSIONS: Readonly<Record<string, string>> = { contents: 'read', packages: 'read' };
+
+/** What GitHub gives a run of the repository's secrets: none to a fork's pull request (facts/github.md §15). */
+const secretsOf = (run: WorkflowRun) => (isFromFork(run) ? {} : run.repository.secrets);
+
+const isCheckout = (uses: string) => /^actions\/checkout@\S+$/.test(uses);
+// What actions/checkout does by default: the commit of the run, detached, one deep, by the job's token, which it keeps nowhere here.
+const CHECKOUT = `git init --quiet .
+basic=$(printf 'x-access-token:%s' "$TOKEN" | base64 -w0)
+git -c http.extraHeader="Authorization: Basic $basic" fetch --quiet --no-tags --depth=1 "$REMOTE" "$GITHUB_SHA"
+git -c advice.detachedHead=false checkout --quiet --force FETCH_HEAD`;
 
 interface Execution {
   readonly world: World;
@@ -58,11 +68,12 @@ export async function executeJob(
     appId: actions.id,
     installation: null,
     user: actions.bot,
-    permissions: tokenPermissions(permissions),
+    permissions: tokenPermissions(permissions, isFromFork(run)),
     repositoryIds: new Set([run.repository.id]),
     lifetime: definition.timeoutMinutes * 60_000,
   });
-  const identity = permissions['id-token'] === 'write' ? oidc.admit(run, job) : null;
+  const mints = permissions['id-token'] === 'write' && !isFromFork(run);
+  const identity = mints ? oidc.admit(run, job) : null;
   const execution: Execution = {
     world,
     oidc,
@@ -78,11 +89,7 @@ export async function executeJob(
         ? {}
         : { ACTIONS_ID_TOKEN_REQUEST_URL: identity.url, ACTIONS_ID_TOKEN_REQUEST_TOKEN: identity.token }),
     },
-    masks: new Set([
-      token.token,
-      ...Object.values(run.repository.secrets),
-      ...(identity ? [identity.token] : []),
-    ]),
+    masks: new Set([token.token, ...Object.values(secretsOf(run)), ...(identity ? [identity.token] : [])]),
     env: {},
     paths: [],
     token: token.token,
@@ -106,11 +113,14 @@ export async function executeJob(
 }
 
 // GITHUB_TOKEN's names are those of the app permissions with dashes; id-token is none of them.
-function tokenPermissions(permissions: Readonly<Record<string, string>>): Permissions {
+// A fork's pull request has a read-only token, whatever the file asks for (facts/github.md §15).
+function tokenPermissions(permissions: Readonly<Record<string, string>>, readOnly: boolean): Permissions {
   const entries = Object.entries(permissions).filter(
     ([name, level]) => name !== 'id-token' && level !== 'none',
   );
-  return Object.fromEntries(entries.map(([name, level]) => [name.replaceAll('-', '_'), level as Level]));
+  return Object.fromEntries(
+    entries.map(([name, level]) => [name.replaceAll('-', '_'), readOnly ? 'read' : (level as Level)]),
+  );
 }
 
 async function executeStep(execution: Execution, step: Step, result: StepResult): Promise<void> {
@@ -165,6 +175,15 @@ async function runStep(execution: Execution, step: Step, number: number): Promis
       // The runner's default on Linux; `shell: bash` is stricter.
       const flags = step.bash ? ['--noprofile', '--norc', '-eo', 'pipefail'] : ['-e'];
       return startProcess('bash', [...flags, script], { cwd, env, onLine });
+    }
+    if (isCheckout(step.uses)) {
+      const { url } = execution.world;
+      const remote = `${url}/${execution.run.repository.fullName}.git`;
+      return startProcess('bash', ['-e', '-c', CHECKOUT], {
+        cwd: workspace,
+        env: { ...env, REMOTE: remote, TOKEN: execution.token },
+        onLine,
+      });
     }
     if (!isOurs(step.uses))
       throw new Unresolvable(`Unable to resolve action ${step.uses}, repository not found`);
@@ -240,7 +259,7 @@ function scopeOf(execution: Execution, env: Readonly<Record<string, string>>): S
       github: { ...githubContext(run, payload), token, job: job.key, workspace: execution.workspace },
       env,
       steps,
-      secrets: { ...run.repository.secrets, GITHUB_TOKEN: token },
+      secrets: { ...secretsOf(run), GITHUB_TOKEN: token },
       job: { status },
       runner: { os: 'Linux', arch: 'X64', name: 'Sandbox Runner 1', temp: join(execution.directory, 'temp') },
     },

@@ -18,13 +18,13 @@ export class StepLog {
 
   /** One line of stdout or stderr. */
   line(text: string): void {
-    const command = /^::([a-z-]+)(?: .*?)?::(.*)$/s.exec(text);
+    const command = /^::([a-z-]+)(?: (.*?))?::(.*)$/s.exec(text);
     if (this.#stopToken !== null) {
       if (text === `::${this.#stopToken}::`) this.#stopToken = null;
       this.#write(text);
       return;
     }
-    const [, name = '', value = ''] = command ?? [];
+    const [, name = '', given = '', value = ''] = command ?? [];
     if (name === 'stop-commands') this.#stopToken = value;
     else if (name === 'add-mask') {
       for (const part of decodeCommand(value).split('\n')) if (part.trim() !== '') this.#masks.add(part);
@@ -33,6 +33,7 @@ export class StepLog {
       if (++this.#counts[name] <= MAX_ANNOTATIONS)
         this.#job.annotations.push({
           level: name,
+          ...placeOf(given),
           message: this.#masked(decodeCommand(value)).slice(0, MAX_MESSAGE),
         });
       this.#write(`##[${name}]${decodeCommand(value)}`);
@@ -50,6 +51,25 @@ export class StepLog {
     for (const mask of this.#masks) out = out.replaceAll(mask, '***');
     return out;
   }
+}
+
+/** Title, file and line of a printed command: `title=…,file=…,line=…`; without a file GitHub shows it at `.github` (RUN). */
+function placeOf(given: string): { title: string | null; path: string; line: number } {
+  const properties = new Map(
+    given.split(',').map((one) => {
+      const at = one.indexOf('=');
+      return [one.slice(0, at).trim(), decodeProperty(one.slice(at + 1))] as const;
+    }),
+  );
+  return {
+    title: properties.get('title') ?? null,
+    path: properties.get('file') ?? '.github',
+    line: Number(properties.get('line') ?? 1),
+  };
+}
+
+function decodeProperty(value: string): string {
+  return decodeCommand(value.replaceAll('%3A', ':').replaceAll('%2C', ','));
 }
 
 function decodeCommand(value: string): string {

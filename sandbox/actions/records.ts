@@ -26,15 +26,20 @@ export function newRun(
   init: {
     repository: Repository;
     file: WorkflowFile;
+    event: string;
     ref: string;
     sha: string;
+    head: { readonly sha: string; readonly branch: string; readonly repository: Repository | null };
+    base: string;
     actor: User;
     inputs: Readonly<Record<string, string>>;
     number: number;
+    title: string;
   },
 ): WorkflowRun {
-  const { repository, file, ref, sha, actor, inputs, number } = init;
-  const branch = ref.replace(/^refs\/(heads|tags)\//, '');
+  const { repository, file, event, ref, sha, head, base, actor, inputs, number, title } = init;
+  // facts/github.md §2, §15: suites of forks' heads have no branch here
+  const branch = head.repository === repository ? head.branch : null;
   const actions = world.apps.find((app) => app.id === ACTIONS_APP_ID);
   if (actions === undefined) throw new Error('no github-actions app');
   return {
@@ -43,15 +48,18 @@ export function newRun(
     workflow: file,
     number,
     attempt: 1,
-    event: 'workflow_dispatch',
+    event,
     ref,
-    headSha: sha,
-    headBranch: branch,
+    commit: sha,
+    headSha: head.sha,
+    headBranch: head.branch,
+    headRepository: head.repository,
+    baseRef: base,
     actor,
     inputs,
     // Unlike other apps', each workflow run has a suite of its own.
-    suite: newSuite(world, repository, actions, sha, branch, null),
-    displayTitle: file.name,
+    suite: newSuite(world, repository, actions, head.sha, branch, null),
+    displayTitle: title,
     status: 'queued',
     conclusion: null,
     failure: null,
@@ -81,6 +89,7 @@ export async function createJob(run: WorkflowRun, definition: JobDefinition, nam
     id: checkRun.id,
     checkRun,
     key: definition.id,
+    attempt: run.attempt,
     name,
     labels: definition.runsOn,
     environment: definition.environment,

@@ -30,6 +30,10 @@ export interface StepResult {
 /** A printed `::error::`, `::warning::` or `::notice::`. */
 export interface PrintedAnnotation {
   readonly level: 'error' | 'warning' | 'notice';
+  readonly title: string | null;
+  /** `.github` and line 1 where the command names none. */
+  readonly path: string;
+  readonly line: number;
   readonly message: string;
 }
 
@@ -38,6 +42,8 @@ export interface Job {
   readonly id: number;
   readonly checkRun: CheckRun;
   readonly key: string;
+  /** The attempt of the run it was executed in: a re-run of other jobs leaves it. */
+  readonly attempt: number;
   readonly name: string;
   readonly labels: readonly string[];
   readonly environment: string | null;
@@ -58,6 +64,11 @@ export interface Job {
   process: ChildProcess | null;
 }
 
+/** Whether it runs a pull request from elsewhere: with a read-only token and without secrets (facts/github.md §15). */
+export function isFromFork(run: WorkflowRun): boolean {
+  return run.event === 'pull_request' && run.headRepository !== run.repository;
+}
+
 /** One run of a workflow. */
 export interface WorkflowRun {
   readonly id: number;
@@ -67,8 +78,14 @@ export interface WorkflowRun {
   attempt: number;
   readonly event: string;
   readonly ref: string;
+  /** GITHUB_SHA: the commit that runs; of a pull request the test merge (facts/github.md §15). */
+  readonly commit: string;
   readonly headSha: string;
   readonly headBranch: string;
+  /** Where the head comes from; null once that is deleted. */
+  readonly headRepository: Repository | null;
+  /** GITHUB_BASE_REF: empty but for pull requests. */
+  readonly baseRef: string;
   readonly actor: User;
   readonly inputs: Readonly<Record<string, string>>;
   readonly suite: CheckSuite;

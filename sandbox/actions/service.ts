@@ -9,9 +9,11 @@ import { runContexts } from './contexts.ts';
 import { BadExpression, condition, interpolate, type Scope, type Value } from './expressions.ts';
 import { executeJob } from './job.ts';
 import { cancelProcess, killGroup } from './process.ts';
+import { startPullRuns } from './pull-runs.ts';
 import { announceJob, announceRun, createJob, newRun } from './records.ts';
 import type { Job, RunConclusion, WorkflowFile, WorkflowRun } from './run.ts';
-import { BadWorkflow, parseWorkflow, type Workflow, workflowName } from './workflow.ts';
+import { BadWorkflow, parseWorkflow, type Workflow } from './workflow.ts';
+import { WorkflowFiles } from './workflow-files.ts';
 
 /** What happens to the next runs instead of the usual: tests set it with `disturb`. */
 export interface RunDisturbance {
@@ -21,20 +23,24 @@ export interface RunDisturbance {
   readonly times?: number;
   /** Milliseconds for `late`. */
   readonly delay?: number;
+  /** Only runs of this repository; default: whichever comes next. */
+  readonly repository?: Repository;
 }
 
 /** Workflow runs: started, run for real, cancelled, lost. Concurrency groups as GitHub keeps them. */
 export class Actions {
   readonly world: World;
   readonly oidc: OidcIssuer;
-  readonly #files: WorkflowFile[] = [];
+  readonly files: WorkflowFiles;
   readonly #numbers = new Map<number, number>();
-  readonly #disturbances: { kind: RunDisturbance['kind']; left: number; delay: number }[] = [];
+  readonly #disturbances: (RunDisturbance & { left: number })[] = [];
   readonly #plans = new WeakMap<WorkflowRun, { workflow: Workflow; payload: Value }>();
 
   constructor(world: World, oidc: OidcIssuer) {
     this.world = world;
     this.oidc = oidc;
+    this.files = new WorkflowFiles(world);
+    world.pullChanged = (pull, action, sender, more) => startPullRuns(this, pull, action, sender, more);
   }
 
   /** Every run, in the order of creation. */
@@ -44,36 +50,7 @@ export class Actions {
 
   /** Makes the next runs go wrong. */
   disturb(options: RunDisturbance): void {
-    this.#disturbances.push({ kind: options.kind, left: options.times ?? 1, delay: options.delay ?? 0 });
-  }
-
-  /** The registered file with an id or file name; null when the default branch lacks it (facts/github.md §7). */
-  async file(repository: Repository, idOrName: string): Promise<WorkflowFile | null> {
-    const known = this.#files.find(
-      (one) => one.repositoryId === repository.id && String(one.id) === idOrName,
-    );
-    const path = known?.path ?? `.github/workflows/${idOrName.replace(/^\.github\/workflows\//, '')}`;
-    const text = await this.read(repository, await repository.tip(), path);
-    if (text === null) return null;
-    const same = this.#files.find((one) => one.repositoryId === repository.id && one.path === path);
-    if (same !== undefined) return same;
-    const file: WorkflowFile = {
-      id: this.world.id('workflow'),
-      repositoryId: repository.id,
-      path,
-      name: workflowName(text, path),
-      createdAt: this.world.stamp(),
-    };
-    this.#files.push(file);
-    return file;
-  }
-
-  /** A file's text at a commit, or null. */
-  async read(repository: Repository, commit: string, path: string): Promise<string | null> {
-    return repository.git.run(['cat-file', 'blob', `${commit}:${path}`]).then(
-      (bytes) => bytes.toString(),
-      () => null,
-    );
+    this.#disturbances.push({ ...options, left: options.times ?? 1 });
   }
 
   /** Starts a dispatched run: the file at `ref` runs, on the last commit of it (facts/github.md §7). */
@@ -88,10 +65,6 @@ export class Actions {
   }): Promise<WorkflowRun> {
     const { world } = this;
     const { repository, file, ref, sha, actor, inputs } = init;
-    const number = (this.#numbers.get(file.id) ?? 0) + 1;
-    this.#numbers.set(file.id, number);
-    const run = newRun(world, { repository, file, ref, sha, actor, inputs, number });
-    world.workflowRuns.push(run);
     const payload = {
       inputs,
       ref,
@@ -99,7 +72,28 @@ export class Actions {
       sender: userJson(world, actor),
       workflow: file.path,
     } as unknown as Value;
-    await this.#prepare(run, init.text, payload);
+    const branch = ref.replace(/^refs\/(heads|tags)\//, '');
+    return this.startRun({
+      ...init,
+      event: 'workflow_dispatch',
+      head: { sha, branch, repository },
+      base: '',
+      payload,
+      title: file.name,
+    });
+  }
+
+  /** Starts a run of any event on the commit `sha`; GitHub shows it on the head commit. */
+  async startRun(
+    init: Omit<Parameters<typeof newRun>[1], 'number'> & { readonly text: string; readonly payload: Value },
+  ): Promise<WorkflowRun> {
+    const { world } = this;
+    const { file, text, payload } = init;
+    const number = (this.#numbers.get(file.id) ?? 0) + 1;
+    this.#numbers.set(file.id, number);
+    const run = newRun(world, { ...init, number });
+    world.workflowRuns.push(run);
+    await this.#prepare(run, text, payload);
     await announceRun(run, 'requested');
     world.background(`run ${run.id}`, () => this.#begin(run));
     return run;
@@ -130,17 +124,28 @@ export class Actions {
     await this.#finish(run, 'failure');
   }
 
-  /** Re-run: same id, commit and inputs, the next attempt; `requested` is not sent again (facts/github.md §8). */
-  async rerun(run: WorkflowRun): Promise<void> {
+  /**
+   * Re-run: same id, commit and inputs, the next attempt; `requested` is not sent again (facts/github.md §8). With
+   * `only`, the jobs of these names and what needs them; the others stay with the attempt they ran in.
+   */
+  async rerun(run: WorkflowRun, only: ReadonlySet<string> | null = null): Promise<void> {
     if (run.status !== 'completed') throw new Error(`run ${run.id} has not ended`);
+    const again = only === null ? null : this.#withDependents(run, only);
     run.attempt++;
     run.status = 'queued';
     run.conclusion = null;
     run.cancelled = 'no';
     run.lost = false;
-    run.jobs = [];
+    run.jobs = again === null ? [] : run.jobs.filter((job) => !again.has(job.key));
     run.startedAt = this.world.stamp();
     this.world.background(`run ${run.id}`, () => this.#begin(run));
+  }
+
+  #withDependents(run: WorkflowRun, names: ReadonlySet<string>): Set<string> {
+    const keys = new Set(run.jobs.filter((job) => names.has(job.name)).map((job) => job.key));
+    for (const { id, needs } of this.#plans.get(run)?.workflow.jobs ?? [])
+      if (needs.some((need) => keys.has(need))) keys.add(id);
+    return keys;
   }
 
   /** Kills everything that runs: the sandbox is closing. */
@@ -168,7 +173,9 @@ export class Actions {
 
   async #begin(run: WorkflowRun): Promise<void> {
     const plan = this.#plans.get(run);
-    const disturbance = this.#disturbances.find((one) => one.left > 0);
+    const disturbance = this.#disturbances.find(
+      (one) => one.left > 0 && (one.repository === undefined || one.repository === run.repository),
+    );
     if (disturbance !== undefined) disturbance.left--;
     if (disturbance?.kind === 'blocked')
       run.failure = "Event 'workflow_dispatch' is not allowed for this actor";
@@ -177,7 +184,8 @@ export class Actions {
       return this.#finish(run, disturbance?.kind === 'blocked' ? 'failure' : 'startup_failure');
     }
     if (await this.#queueInGroup(run, plan.workflow.concurrency?.cancelInProgress === true)) return;
-    if (disturbance?.kind === 'late') await new Promise((resolve) => setTimeout(resolve, disturbance.delay));
+    if (disturbance?.kind === 'late')
+      await new Promise((resolve) => setTimeout(resolve, disturbance.delay ?? 0));
     await this.#runJobs(run, plan.workflow, plan.payload, disturbance?.kind === 'never');
   }
 
@@ -201,8 +209,11 @@ export class Actions {
 
   async #runJobs(run: WorkflowRun, workflow: Workflow, payload: Value, never: boolean): Promise<void> {
     if (run.cancelled !== 'no') return this.#finish(run, 'cancelled');
-    const ended = new Map<string, RunConclusion>();
-    const waiting = [...workflow.jobs];
+    // jobs that a re-run left alone have ended
+    const ended = new Map<string, RunConclusion>(
+      run.jobs.map((job) => [job.key, job.conclusion ?? 'skipped']),
+    );
+    const waiting = workflow.jobs.filter((job) => !ended.has(job.id));
     while (waiting.length > 0) {
       const index = waiting.findIndex((one) => one.needs.every((need) => ended.has(need)));
       const [definition] = waiting.splice(Math.max(index, 0), 1);
@@ -248,7 +259,20 @@ export class Actions {
     job.completedAt = this.world.stamp();
     for (const step of job.steps) if (step.status !== 'completed') step.conclusion = 'skipped';
     for (const step of job.steps) step.status = 'completed';
-    await setCheck(this.world, run.repository, job.checkRun, { conclusion });
+    await setCheck(this.world, run.repository, job.checkRun, {
+      conclusion,
+      // facts/github.md §17: what was printed is shown on the job's own check run
+      output: {
+        annotations: job.annotations.map(({ level, title, path, line, message }) => ({
+          path,
+          start_line: line,
+          end_line: line,
+          annotation_level: level === 'error' ? 'failure' : level,
+          message,
+          ...(title === null ? {} : { title }),
+        })),
+      },
+    });
     await announceJob(run, job, 'completed');
   }
 

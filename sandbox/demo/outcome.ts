@@ -7,6 +7,7 @@ import type { Stage } from './stage.ts';
 
 /** The content of `result.json`; counts are integers, durations milliseconds by step. */
 export interface Outcome {
+  readonly run: string;
   readonly gate: { readonly conclusion: string; readonly reasons: readonly string[] };
   readonly checkRuns: readonly {
     readonly name: string;
@@ -46,6 +47,7 @@ export async function outcomeOf(
     return found.rows[0]?.n ?? 0;
   };
   return {
+    run: run.id,
     gate: {
       conclusion: gh.governing(pull.repository, sha, 'countersign', app)?.conclusion ?? 'none',
       reasons: decided?.kind === 'gate.decided' ? decided.data.reasons.map((reason) => reason.code) : [],

@@ -1,10 +1,9 @@
 /** The stage of the demo: a local GitHub, a scripted model and the server, all on free ports of this machine. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { RunningServer } from '../../app/server.ts';
 import { startServer } from '../../app/server.ts';
 import { type SandboxGitHub, startGitHub } from '../github.ts';
 import type { App, User } from '../model.ts';
+import { openDemoFolder, removeDemoFolder } from './folder.ts';
 import { type ScriptedModel, type ScriptRule, startScriptedModel } from './model.ts';
 
 /** Everything that runs; `close` ends it in order. */
@@ -37,7 +36,7 @@ const inherit = (names: readonly string[]) =>
 
 /** Starts all of it; data lies in a folder of its own below `folder`, so that two demos never meet, and goes with `close`. */
 export async function setStage(folder: string): Promise<Stage> {
-  const data = await mkdtemp(join(folder, 'data-'));
+  const data = openDemoFolder(folder);
   const gh = await startGitHub();
   const model = await startScriptedModel(rules);
   const owner = gh.createUser('tea-shop');
@@ -59,8 +58,10 @@ export async function setStage(folder: string): Promise<Stage> {
     serverUrl: gh.url,
     oidcIssuer: gh.oidc.issuer,
     oidcAudience: null,
+    signIn: { clientId: app.clientId, clientSecret: app.clientSecret },
   });
   gh.deliverTo(app, `${server.url}/api/github/webhooks`);
+  app.callbackUrls.push(`${server.url}/signin/callback`);
   return {
     gh,
     app,
@@ -72,7 +73,7 @@ export async function setStage(folder: string): Promise<Stage> {
       await server.close();
       await model.close();
       await gh.close();
-      await rm(data, { recursive: true, force: true });
+      removeDemoFolder(data);
     },
   };
 }

@@ -1,12 +1,16 @@
 import { spawn } from 'node:child_process';
-import { rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { appendFile, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { asksOfObjects } from './fixed.ts';
 
 /** One file of a commit: text or bytes, a mode (default 100644), a symlink target, or null to delete it. */
 export type FileChange =
   | string
   | Uint8Array
   | null
-  | { readonly content: string | Uint8Array; readonly mode?: '100644' | '100755' | '120000' };
+  | { readonly content: string | Uint8Array; readonly mode?: '100644' | '100755' | '120000' }
+  | { readonly submodule: string };
 
 /** Changes by path. A record for text paths, or pairs where a path may be raw bytes. */
 export type FileChanges =
@@ -47,18 +51,63 @@ const ENVIRONMENT = {
   LC_ALL: 'C',
   GIT_CONFIG_NOSYSTEM: '1',
   GIT_TERMINAL_PROMPT: '0',
+  // refs are read from their files
+  GIT_DEFAULT_REF_FORMAT: 'files',
 };
 
-/** A bare git repository on disk; every method is one or two git processes, nothing is cached. */
+// written at once: a git process for each of them cost more than the repository
+// GitHub refuses pushes to refs/pull/*; they are its own.
+const SETTINGS = `[gc]
+	auto = 0
+[receive]
+	autogc = false
+	hideRefs = refs/pull
+[http]
+	receivepack = true
+[uploadpack]
+	allowFilter = true
+	allowAnySHA1InWant = true
+	allowReachableSHA1InWant = true
+[transfer]
+	hideRefs = refs/network
+`;
+
+const KEPT_BYTES = 4_194_304;
+const isCommit = (name: string) => [
+  'rev-parse',
+  '--verify',
+  '--quiet',
+  '--end-of-options',
+  `${name}^{commit}`,
+];
+
+/**
+ * A bare git repository on disk. What git answered about objects named by their whole ids is kept, as
+ * it never changes: half of a test's processor time went into processes that said the same again.
+ */
 export class GitRepository {
   readonly directory: string;
+  readonly #answers = new Map<string, Promise<Buffer>>();
 
   constructor(directory: string) {
     this.directory = directory;
   }
 
-  /** Runs git in this repository and gives its stdout; throws GitFailed. */
-  async run(args: readonly string[], input?: Uint8Array | string): Promise<Buffer> {
+  /** Runs git in this repository, or gives its earlier stdout where that cannot have changed; throws GitFailed. */
+  run(args: readonly string[], input?: Uint8Array | string): Promise<Buffer> {
+    if (!asksOfObjects(args, input)) return this.#run(args, input);
+    const question = JSON.stringify([args, input]);
+    const known = this.#answers.get(question);
+    if (known !== undefined) return known;
+    const answer = this.#run(args, input);
+    this.#answers.set(question, answer);
+    const forget = () => this.#answers.delete(question);
+    // what was missing may come
+    answer.then((bytes) => bytes.length > KEPT_BYTES && forget(), forget);
+    return answer;
+  }
+
+  async #run(args: readonly string[], input?: Uint8Array | string): Promise<Buffer> {
     const child = spawn('git', ['-c', 'core.quotePath=false', ...args], {
       cwd: this.directory,
       env: { ...ENVIRONMENT, GIT_DIR: this.directory },
@@ -92,6 +141,7 @@ export class GitRepository {
         'init',
         '--quiet',
         '--bare',
+        '--template=',
         `--object-format=${hash}`,
         `--initial-branch=${defaultBranch}`,
         directory,
@@ -105,30 +155,28 @@ export class GitRepository {
       child.on('error', reject);
       child.on('close', (code) => (code === 0 ? resolve() : reject(new Error(`git init: ${code}`))));
     });
-    const settings = [
-      ['gc.auto', '0'],
-      ['receive.autogc', 'false'],
-      ['http.receivepack', 'true'],
-      ['uploadpack.allowFilter', 'true'],
-      ['uploadpack.allowAnySHA1InWant', 'true'],
-      ['uploadpack.allowReachableSHA1InWant', 'true'],
-      // GitHub refuses pushes to refs/pull/*; they are its own.
-      ['receive.hideRefs', 'refs/pull'],
-      ['transfer.hideRefs', 'refs/network'],
-    ];
-    for (const [key = '', value = ''] of settings) await this.run(['config', key, value]);
+    await appendFile(join(directory, 'config'), SETTINGS);
   }
 
   /** The commit a name points to, or null. */
   async commitId(name: string): Promise<string | null> {
-    return this.text(['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`]).catch(
-      () => null,
-    );
+    const ref = await this.#refFile(name);
+    return ref === null ? null : this.text(isCommit(ref)).catch(() => null);
   }
 
   /** The object a name points to, or null. */
   async objectId(name: string): Promise<string | null> {
-    return this.text(['rev-parse', '--verify', '--quiet', '--end-of-options', name]).catch(() => null);
+    const ref = await this.#refFile(name);
+    if (ref === null) return null;
+    return this.text(['rev-parse', '--verify', '--quiet', '--end-of-options', ref]).catch(() => null);
+  }
+
+  /** The id in a ref's own file; null where there is no such ref, the name itself where git has to say. */
+  async #refFile(name: string): Promise<string | null> {
+    if (!/^refs\/[\w./-]+$/.test(name) || name.includes('..')) return name;
+    const written = await readFile(join(this.directory, name), 'utf8').catch(() => null);
+    if (written === null) return existsSync(join(this.directory, 'packed-refs')) ? name : null;
+    return /^[0-9a-f]{40,64}\n$/.test(written) ? written.trim() : name;
   }
 
   /** Every ref below a prefix with the object it points to. */
@@ -212,6 +260,10 @@ export class GitRepository {
         continue;
       }
       const plain = typeof change === 'string' || change instanceof Uint8Array;
+      if (!plain && 'submodule' in change) {
+        write(`M 160000 ${change.submodule} ${quoted(path)}\n`);
+        continue;
+      }
       write(`M ${plain ? '100644' : (change.mode ?? '100644')} inline ${quoted(path)}\n`);
       data(plain ? change : change.content);
     }
@@ -220,11 +272,14 @@ export class GitRepository {
       ['fast-import', '--quiet', '--force', '--date-format=raw'],
       Buffer.concat(out),
     );
-    return answer.toString().trim();
+    const id = answer.toString().trim();
+    this.#answers.set(JSON.stringify([isCommit(id), undefined]), Promise.resolve(Buffer.from(id)));
+    return id;
   }
 
   /** Removes the repository from disk. */
   async remove(): Promise<void> {
+    this.#answers.clear();
     await rm(this.directory, { recursive: true, force: true });
   }
 }

@@ -2,7 +2,7 @@ import type { OperationId } from '../operations.ts';
 
 /** What a fault looks at. */
 export interface FaultRequest {
-  readonly operation: OperationId | 'git';
+  readonly operation: OperationId | 'git' | 'graphql';
   readonly method: string;
   readonly path: string;
   readonly body: unknown;
@@ -10,8 +10,8 @@ export interface FaultRequest {
 
 /** Something that goes wrong on purpose. Of several that match the first strikes; delays add up. */
 export interface FaultOptions {
-  /** Operation ids, or 'git' for smart HTTP; default: all of REST. */
-  readonly on?: OperationId | 'git' | readonly (OperationId | 'git')[];
+  /** Operation ids, 'git' for smart HTTP, 'graphql' for queries; default: all of REST. */
+  readonly on?: OperationId | 'git' | 'graphql' | readonly (OperationId | 'git' | 'graphql')[];
   readonly match?: (request: FaultRequest) => boolean;
   /** How often; default: until removed. */
   readonly times?: number;
@@ -62,7 +62,12 @@ export class Faults {
     const matching = this.#faults.filter(({ options, hits }) => {
       if (options.times !== undefined && hits >= options.times) return false;
       const on = options.on === undefined ? null : [options.on].flat();
-      if (on === null ? request.operation === 'git' : !on.includes(request.operation)) return false;
+      if (
+        on === null
+          ? request.operation === 'git' || request.operation === 'graphql'
+          : !on.includes(request.operation)
+      )
+        return false;
       return options.match === undefined || options.match(request);
     });
     const fault = matching.find((one) => !onlyDelays(one)) ?? null;

@@ -7,7 +7,7 @@ const MINUTE = 60_000;
 
 /** One request that was answered; benches count them. */
 export interface RequestRecord {
-  readonly operation: OperationId | 'git' | 'other';
+  readonly operation: OperationId | 'git' | 'graphql' | 'other';
   readonly method: string;
   readonly path: string;
   readonly status: number;
@@ -32,8 +32,17 @@ export interface LimitSettings {
 const NOT_CONTENT = /^(apps\/|checks\/rerequest|actions\/(cancel|force))/;
 
 /** Whether an operation creates content. */
-export function createsContent(operation: OperationId | 'git' | 'other', method: string): boolean {
-  return method !== 'GET' && operation !== 'git' && operation !== 'other' && !NOT_CONTENT.test(operation);
+export function createsContent(
+  operation: OperationId | 'git' | 'graphql' | 'other',
+  method: string,
+): boolean {
+  return (
+    method !== 'GET' &&
+    operation !== 'git' &&
+    operation !== 'graphql' &&
+    operation !== 'other' &&
+    !NOT_CONTENT.test(operation)
+  );
 }
 
 /** Counts requests, writes x-ratelimit-* headers, refuses where told to. */

@@ -4,7 +4,7 @@ import type { Repository } from '../repository.ts';
 import { covers } from '../world.ts';
 import { type Bearer, notFound, Refused } from './call.ts';
 
-type Need = 'anyone' | 'app' | 'installation' | readonly (readonly [string, Level])[];
+type Need = 'anyone' | 'app' | 'installation' | 'user' | readonly (readonly [string, Level])[];
 
 const read = (name: string): Need => [[name, 'read']];
 const write = (name: string): Need => [[name, 'write']];
@@ -19,12 +19,16 @@ const NEEDS: Readonly<Record<OperationId, Need>> = {
   'actions/list-jobs-for-workflow-run': read('actions'),
   'actions/list-workflow-runs': read('actions'),
   'actions/list-workflow-runs-for-repo': read('actions'),
+  'actions/re-run-job-for-workflow-run': write('actions'),
+  'actions/re-run-workflow': write('actions'),
+  'actions/re-run-workflow-failed-jobs': write('actions'),
   'apps/create-installation-access-token': 'app',
   'apps/get-authenticated': 'app',
   'apps/get-installation': 'app',
   'apps/get-repo-installation': 'app',
   'apps/get-webhook-delivery': 'app',
   'apps/list-installations': 'app',
+  'apps/list-installations-for-authenticated-user': 'user',
   'apps/list-repos-accessible-to-installation': 'installation',
   'apps/list-webhook-deliveries': 'app',
   'apps/redeliver-webhook-delivery': 'app',
@@ -57,10 +61,18 @@ const NEEDS: Readonly<Record<OperationId, Need>> = {
     ['pull_requests', 'write'],
   ],
   'meta/root': 'anyone',
+  'pulls/create-review': write('pull_requests'),
+  'pulls/dismiss-review': write('pull_requests'),
   'pulls/get': read('pull_requests'),
+  'pulls/get-review': read('pull_requests'),
   'pulls/list': read('pull_requests'),
+  'pulls/list-comments-for-review': read('pull_requests'),
   'pulls/list-commits': read('pull_requests'),
   'pulls/list-files': read('pull_requests'),
+  'pulls/list-review-comments': read('pull_requests'),
+  'pulls/list-reviews': read('pull_requests'),
+  'pulls/submit-review': write('pull_requests'),
+  'pulls/update-review': write('pull_requests'),
   'rate-limit/get': 'anyone',
   // Not under pull_requests since 2026-03-10: issues alone.
   'reactions/create-for-issue-comment': write('issues'),
@@ -72,6 +84,8 @@ const NEEDS: Readonly<Record<OperationId, Need>> = {
   'repos/get-collaborator-permission-level': read('metadata'),
   'repos/get-commit': read('contents'),
   'repos/get-content': read('contents'),
+  'repos/list-collaborators': read('metadata'),
+  'users/get-authenticated': 'user',
   'users/get-by-username': 'anyone',
 };
 
@@ -99,6 +113,13 @@ export function permit(operation: OperationId, bearer: Bearer, repository: Repos
   // An endpoint for tokens, called with the app's JWT.
   if (bearer.kind === 'app') throw new Refused(403, 'Resource not accessible by integration');
   refuseSuspended(bearer);
+  if (need === 'user') {
+    if (bearer.token.kind === 'user' || bearer.token.kind === 'user-to-server') return;
+    throw new Refused(403, 'Resource not accessible by integration');
+  }
+  // What the user and the app may both do: more than asking who it is, nothing here has needed yet.
+  if (bearer.token.kind === 'user-to-server')
+    throw new Refused(403, 'Resource not accessible by integration');
   if (need === 'installation') {
     if (bearer.token.kind === 'user')
       throw new Refused(403, 'You must authenticate with an installation access token');
@@ -142,6 +163,8 @@ function permitUser(operation: OperationId, role: Role): void {
   const needsWrite =
     /^actions\/(create|cancel|force)/.test(operation) ||
     operation === 'repos/get-collaborator-permission-level' ||
+    operation === 'repos/list-collaborators' ||
+    operation === 'pulls/dismiss-review' ||
     operation === 'checks/rerequest-run';
   if (needsWrite && rank < ROLES.indexOf('write'))
     throw new Refused(403, 'Must have push access to repository');

@@ -9,6 +9,7 @@ import { authenticate } from './authenticate.ts';
 import { type Answer, type Bearer, type Call, type Handler, Refused } from './call.ts';
 import type { Faults } from './faults.ts';
 import { isGitPath, serveGit } from './git-backend.ts';
+import { GRAPHQL_PATH, serveQuery } from './graphql.ts';
 import { createsContent, type Limits, type RequestRecord } from './limits.ts';
 import { permit } from './permit.ts';
 
@@ -72,6 +73,16 @@ async function serve(parts: ServerParts, request: IncomingMessage, response: Ser
     const status = refusal === undefined ? await serveGit(world, request, response) : refusal;
     if (refusal !== undefined) response.writeHead(refusal).end(fault?.options.message ?? '');
     return record(parts, 'git', method, url, status, { kind: 'nobody' }, undefined, started);
+  }
+  if (url.pathname === GRAPHQL_PATH && method === 'POST') {
+    const started = performance.now();
+    const { answer, bearer, body } = await serveQuery(
+      parts,
+      request.headers.authorization,
+      await read(request),
+    );
+    record(parts, 'graphql', method, url, answer.status, bearer, body, started);
+    return send(response, answer, {});
   }
   if (!url.pathname.startsWith(API_PREFIX)) {
     const answer = await parts.other(request, url).catch(refusalOf);
@@ -255,7 +266,7 @@ function send(response: ServerResponse, answer: Answer, headers: Readonly<Record
 
 function record(
   parts: ServerParts,
-  operation: OperationId | 'git',
+  operation: OperationId | 'git' | 'graphql',
   method: string,
   url: URL,
   status: number,

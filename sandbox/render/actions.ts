@@ -65,8 +65,8 @@ export async function runJson(run: WorkflowRun): Promise<Json> {
     workflow_url: `${api}/actions/workflows/${run.workflow.id}`,
     head_commit: await simpleCommitJson(repository, run.headSha),
     repository: repo,
-    head_repository: repo,
-    head_repository_id: repository.id,
+    head_repository: run.headRepository === null ? null : repositoryJson(world, run.headRepository),
+    ...(run.headRepository === null ? {} : { head_repository_id: run.headRepository.id }),
   };
 }
 
@@ -79,7 +79,7 @@ export function jobJson(run: WorkflowRun, job: Job): Json {
     id: job.id,
     run_id: run.id,
     run_url: `${api}/actions/runs/${run.id}`,
-    run_attempt: run.attempt,
+    run_attempt: job.attempt,
     node_id: nodeId('CR', job.id),
     head_sha: run.headSha,
     head_branch: run.headBranch,
@@ -105,6 +105,6 @@ export function jobJson(run: WorkflowRun, job: Job): Json {
     runner_id: placed ? 1 : null,
     runner_name: placed ? 'Sandbox Runner 1' : null,
     runner_group_id: placed ? 0 : null,
-    runner_group_name: placed ? 'GitHub Actions' : null,
+    runner_group_name: placed ? (job.labels.includes('self-hosted') ? 'Default' : 'GitHub Actions') : null,
   };
 }

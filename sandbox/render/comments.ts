@@ -26,7 +26,8 @@ export function commentJson(pull: Pull, comment: IssueComment): Json {
   };
 }
 
-function rollup(url: string, reactions: readonly Reaction[]): Json {
+/** Counts of reactions, as every comment carries them. */
+export function rollup(url: string, reactions: readonly Reaction[]): Json {
   const contents = ['+1', '-1', 'laugh', 'hooray', 'confused', 'heart', 'rocket', 'eyes'];
   const count = (content: string) => reactions.filter((reaction) => reaction.content === content).length;
   return {

@@ -113,19 +113,26 @@ export async function pullJson(pull: Pull): Promise<Json> {
 // makes the test merge commit of refs/pull/N/merge (§3: nobody looks there for checks).
 async function mergeability(pull: Pull, tip: string): Promise<boolean | null> {
   if (pull.state === 'closed' || pull.reachedHead !== pull.head.sha) return null;
-  const { git } = pull.repository;
   const { sha } = pull.head;
   const key = `${tip} ${sha}`;
   if (pull.mergeableFor !== key) {
     pull.mergeableFor = key;
     return null;
   }
+  return (await testMerge(pull, tip)) !== null;
+}
+
+/** The test merge commit of base and head at refs/pull/N/merge, made anew once either moved; null where they conflict. */
+export async function testMerge(pull: Pull, tip: string): Promise<string | null> {
+  const { git } = pull.repository;
+  const { sha } = pull.head;
+  const key = `${tip} ${sha}`;
   const ref = `refs/pull/${pull.number}/merge`;
   const tree = await git.text(['merge-tree', '--write-tree', tip, sha]).catch(() => null);
   if (tree === null) {
     await git.setRef(ref, null).catch(() => {});
     pull.testMerge = null;
-    return false;
+    return null;
   }
   if (pull.testMerge?.key !== key) {
     const who = ['-c', 'user.name=GitHub', '-c', 'user.email=noreply@github.com'];
@@ -134,5 +141,5 @@ async function mergeability(pull: Pull, tip: string): Promise<boolean | null> {
     await git.setRef(ref, id);
     pull.testMerge = { key, id };
   }
-  return true;
+  return pull.testMerge.id;
 }

@@ -23,7 +23,7 @@ const MAX_LISTED = 1000;
 /** Workflows, dispatch, runs (facts/github.md §7, §8). */
 export function actionsHandlers(actions: Actions) {
   const fileOf = async (call: Call): Promise<WorkflowFile> => {
-    const file = await actions.file(repositoryOf(call), String(call.path['workflow_id']));
+    const file = await actions.files.file(repositoryOf(call), String(call.path['workflow_id']));
     if (file === null) throw notFound();
     return file;
   };
@@ -38,6 +38,12 @@ export function actionsHandlers(actions: Actions) {
     if (run.status === 'completed') throw new Refused(409, 'Cannot cancel a workflow run that is completed.');
     await actions.cancel(run, force);
     return { status: 202, body: {} };
+  };
+  // facts/github.md §8: 201; the wording of the refusal is not established.
+  const rerun = async (run: WorkflowRun, only: ReadonlySet<string> | null): Promise<Answer> => {
+    if (run.status !== 'completed') throw new Refused(403, 'This workflow is already running');
+    await actions.rerun(run, only);
+    return { status: 201, body: {} };
   };
   const list = async (call: Call, file: WorkflowFile | null): Promise<Answer> => {
     const { query } = call;
@@ -73,6 +79,22 @@ export function actionsHandlers(actions: Actions) {
     },
     'actions/cancel-workflow-run': (call) => cancel(call, false),
     'actions/force-cancel-workflow-run': (call) => cancel(call, true),
+    'actions/re-run-workflow': (call) => rerun(runOf(call), null),
+    'actions/re-run-workflow-failed-jobs': (call) => {
+      const run = runOf(call);
+      const failed = run.jobs.filter((job) => job.conclusion !== 'success' && job.conclusion !== 'skipped');
+      if (failed.length === 0) throw new Refused(403, 'The workflow run has no failed jobs to re-run');
+      return rerun(run, new Set(failed.map((job) => job.name)));
+    },
+    'actions/re-run-job-for-workflow-run': (call) => {
+      const repository = repositoryOf(call);
+      const id = call.path['job_id'];
+      for (const run of actions.runs) {
+        const job = run.repository === repository ? run.jobs.find((one) => one.id === id) : undefined;
+        if (job !== undefined) return rerun(run, new Set([job.name]));
+      }
+      throw notFound();
+    },
   } satisfies Partial<Record<OperationId, Handler>>;
 }
 
@@ -87,7 +109,7 @@ async function dispatch(call: Call, actions: Actions, file: WorkflowFile): Promi
   const ref = await refOf(call, name);
   const sha = ref === null ? null : await repository.git.commitId(ref);
   if (ref === null || sha === null) throw new Refused(422, `No ref found for: ${name}`);
-  const text = await actions.read(repository, sha, file.path);
+  const text = await actions.files.read(repository, sha, file.path);
   const declared = text === null ? null : declaredInputs(text);
   if (text === null || declared === null)
     throw new Refused(422, "Workflow does not have 'workflow_dispatch' trigger");

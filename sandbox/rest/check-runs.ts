@@ -105,6 +105,7 @@ export async function setCheck(
 }
 
 async function completed(world: World, repository: Repository, run: CheckRun): Promise<void> {
+  for (const queue of repository.queues.values()) world.background('merge queue', () => queue.settle());
   await announceCheck(world, repository, run, 'completed', run.app.bot);
   if (run.suite.status === 'completed')
     await announceSuite(world, repository, run.suite, 'completed', run.app.bot);

@@ -7,6 +7,7 @@ import {
   Refused,
   repositoryOf,
 } from '../http/call.ts';
+import type { MergeQueue } from '../merge-queue.ts';
 import type { Json, Role } from '../model.ts';
 import type { OperationId } from '../operations.ts';
 import { userJson } from '../render/accounts.ts';
@@ -26,6 +27,24 @@ const LEGACY: Readonly<Record<Role, string>> = {
   read: 'read',
   none: 'none',
 };
+
+function queueRule(repository: Repository, { rule, rulesetId }: MergeQueue): Json {
+  return {
+    type: 'merge_queue',
+    ruleset_source_type: 'Repository',
+    ruleset_source: repository.fullName,
+    ruleset_id: rulesetId,
+    parameters: {
+      check_response_timeout_minutes: rule.timeoutMinutes,
+      grouping_strategy: rule.grouping,
+      max_entries_to_build: 5,
+      max_entries_to_merge: 5,
+      merge_method: rule.method,
+      min_entries_to_merge: 1,
+      min_entries_to_merge_wait_minutes: 5,
+    },
+  };
+}
 
 /** Repositories, commits, branches, rules, people. */
 export const repoHandlers = {
@@ -83,25 +102,30 @@ export const repoHandlers = {
   'repos/get-branch-rules': (call) => {
     const repository = repositoryOf(call);
     const rules = repository.requiredChecks.filter((rule) => rule.branch === String(call.path['branch']));
+    const queue = repository.queues.get(String(call.path['branch']));
     const { items, headers } = paged(call, rules);
+    const queueRules = queue === undefined ? [] : [queueRule(repository, queue)];
     return {
       status: 200,
       headers,
-      body: items.map((rule) => ({
-        type: 'required_status_checks',
-        ruleset_source_type: 'Repository',
-        ruleset_source: repository.fullName,
-        ruleset_id: rule.rulesetId,
-        parameters: {
-          required_status_checks: [
-            {
-              context: rule.context,
-              ...(rule.integrationId === null ? {} : { integration_id: rule.integrationId }),
-            },
-          ],
-          strict_required_status_checks_policy: false,
-        },
-      })),
+      body: [
+        ...queueRules,
+        ...items.map((rule) => ({
+          type: 'required_status_checks',
+          ruleset_source_type: 'Repository',
+          ruleset_source: repository.fullName,
+          ruleset_id: rule.rulesetId,
+          parameters: {
+            required_status_checks: [
+              {
+                context: rule.context,
+                ...(rule.integrationId === null ? {} : { integration_id: rule.integrationId }),
+              },
+            ],
+            strict_required_status_checks_policy: false,
+          },
+        })),
+      ],
     };
   },
 
@@ -119,6 +143,26 @@ export const repoHandlers = {
         role_name: role,
       },
     };
+  },
+
+  // Everybody who has more than the public: the owner and the collaborators (facts/github.md §13).
+  'repos/list-collaborators': (call) => {
+    const repository = repositoryOf(call);
+    const wanted = call.query['permission'];
+    const people = call.world.users.filter(
+      (user) => user === repository.owner || repository.collaborators.has(user.id),
+    );
+    const all = people
+      .map((user) => ({ user, role: repository.roleOf(user) }))
+      .filter(({ role }) => role !== 'none')
+      .filter(({ role }) => wanted === undefined || flags(role)[String(wanted)] === true);
+    const { items, headers } = paged(call, all);
+    const body = items.map(({ user, role }) => ({
+      ...userJson(call.world, user),
+      permissions: flags(role),
+      role_name: role,
+    }));
+    return { status: 200, headers, body };
   },
 } satisfies Partial<Record<OperationId, Handler>>;
 

@@ -1,4 +1,5 @@
 import type { App, CheckSuite, User } from '../model.ts';
+import { appJson } from '../render/accounts.ts';
 import { simpleSuiteJson } from '../render/checks.ts';
 import { simpleCommitJson } from '../render/commits.ts';
 import type { Repository } from '../repository.ts';
@@ -88,6 +89,11 @@ export async function announceSuite(
     payload: async () => ({
       check_suite: {
         ...simpleSuiteJson(world, repository, suite),
+        // this one payload's schema lists the events of an App by name, from before merge groups
+        app: {
+          ...appJson(world, suite.app),
+          events: suite.app.events.filter((event) => event !== 'merge_group'),
+        },
         head_commit: await simpleCommitJson(repository, suite.headSha),
         latest_check_runs_count: world.checkRuns.filter((run) => run.suite === suite).length,
         check_runs_url: `${world.apiUrl}/repos/${repository.fullName}/check-suites/${suite.id}/check-runs`,

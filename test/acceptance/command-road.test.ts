@@ -25,7 +25,7 @@ async function say(pull: Pull, user: User, body: string): Promise<IssueComment> 
 const acts = async (pull: Pull) =>
   (await stage.rows(pull)).flatMap((row) => (row.kind === 'human.acted' ? [row.data.act] : []));
 
-describe('commands on the road, with every delivery doubled', { timeout: 120_000 }, () => {
+describe('commands on the road, with every delivery doubled', () => {
   it('CMD-4, case 2: /help, /status, /claim, /release and /rerun are each done once and answered in one comment', async () => {
     const { repository } = await stage.repository({
       name: 'commanded',
@@ -90,7 +90,8 @@ describe('commands on the road, with every delivery doubled', { timeout: 120_000
     });
 
     const rerun = await say(pull, author, '/claim tools/run.ts shop\n/rerun src/shop.ts');
-    expect(reactions(rerun)).toEqual(['eyes', 'rocket']);
+    // by now the pace of writes may let the answer wait
+    await expect.poll(() => reactions(rerun), { timeout: 120_000 }).toEqual(['eyes', 'rocket']);
     await stage.verdict(pull, { until: (run) => run.conclusion === 'success' });
     await stage.settle();
     const rounds = (await stage.rows(pull)).flatMap((row) =>

@@ -42,7 +42,7 @@ describe('commands', () => {
     const allowed = (await stage.rows(pull)).filter((row) => row.kind === 'run.allowed');
     expect(allowed.map((row) => row.data)).toEqual([{ rule: 'person', scope: 'head', head: pull.head.sha }]);
     expect(stage.gh.comments(pull).filter((one) => one.viaApp === stage.app)).toHaveLength(1);
-  }, 60_000);
+  });
 
   it('case 46: an edited comment does nothing', async () => {
     const { repository } = await stage.repository({ name: 'edited', policy: markerPolicy() });
@@ -52,11 +52,25 @@ describe('commands', () => {
     const comment = await pull.comment(stage.author, 'hello');
     await stage.settle();
     const before = (await stage.rows(pull)).length;
+    // words become a command: by whoever may edit it, in nobody's name
     await stage.gh.editComment(pull, comment, '/rerun', stage.owner);
+    await stage.settle();
+    await stage.gh.editComment(pull, comment, '/approve unreviewed it is fine', stage.owner);
     await stage.settle();
     expect((await stage.rows(pull)).length).toBe(before);
     expect(comment.reactions).toEqual([]);
     expect(sticky(pull)).toBe('');
+    // a command gets prose, then becomes another one: it was carried out once, as it was given
+    const given = await pull.comment(stage.author, '/rerun a.ts');
+    await stage.settle();
+    const once = (await stage.rows(pull)).filter((row) => row.kind === 'human.acted').length;
+    expect(once).toBe(1);
+    for (const body of ['/rerun a.ts\nplease', '/rerun all', '/allow']) {
+      await stage.gh.editComment(pull, given, body, stage.author);
+      await stage.settle();
+    }
+    expect((await stage.rows(pull)).filter((row) => row.kind === 'human.acted')).toHaveLength(once);
+    expect(given.reactions.map((one) => one.content)).toEqual(['eyes', 'rocket']);
   });
 
   it('TKT-1: /rerun opens the next round, and what was found stays found', async () => {

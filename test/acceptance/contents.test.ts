@@ -1,5 +1,6 @@
 /** Contents that are no plain text, deletions, and a fork whose commits arrive late: what becomes of each, in one pull request. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pathKey } from '../../app/domain/path.ts';
 import { eventually, seen } from '../helpers/sight.ts';
 import { markerPolicy, type TestStage, testStage } from '../helpers/stage.ts';
 
@@ -9,11 +10,22 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-describe('odd contents', { timeout: 120_000 }, () => {
-  it('case 28, case 26, case 24: the good file is reviewed whatever lies beside it; what was not read is named with its reason, and deletions are said', async () => {
+/** Case 19. The last is no UTF-8. */
+const NAMES: readonly (string | Buffer)[] = [
+  ...['naïve.ts', 'a b/c d.md', 'x b/y.txt', 'tab\t🐧".sh', '-n.txt', 'ends in a space '],
+  Buffer.from([0x62, 0x61, 0x64, 0xff, 0xfe, 0x2e, 0x74, 0x73]),
+];
+
+describe('odd contents', () => {
+  // that a `/fix` of a submodule or pointer is refused waits for `/fix` (case 26)
+  it('case 28, case 26, case 25, case 24, case 19: the good file is reviewed whatever lies beside it; what was not read is named with its reason, and deletions are said', async () => {
     const { repository } = await stage.repository({
       name: 'odd',
-      files: { 'old/auth.ts': 'export const old = 1;\n', 'b.ts': 'b\n' },
+      files: {
+        'old/auth.ts': 'export const old = 1;\n',
+        'b.ts': 'b\n',
+        'vendor/lib': { submodule: 'a'.repeat(40) },
+      },
     });
     const { author } = stage;
     await repository.commit({
@@ -28,7 +40,19 @@ describe('odd contents', { timeout: 120_000 }, () => {
         'model.bin':
           'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n',
         'temporary.ts': 'temporary\n',
+        // GitHub gives no patch for these three (case 25)
+        'anim.json': `{"frames":"${'x'.repeat(374_000)}"}\n`,
+        'logo.png': Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 0, 0, 1]),
+        'big.sql': 'insert into t values (1);\n'.repeat(30_000),
+        'vendor/lib': { submodule: 'b'.repeat(40) },
+        'vendor/new': { submodule: 'c'.repeat(40) },
       },
+    });
+    await repository.commit({
+      branch: 'topic',
+      author,
+      message: 'Add odd names',
+      files: NAMES.map((name) => [name, 'one\n// BUG two\n'] as const),
     });
     await repository.commit({
       branch: 'topic',
@@ -41,28 +65,55 @@ describe('odd contents', { timeout: 120_000 }, () => {
     expect(seen(stage, pull)).toMatchObject({ state: 'failure', mergeable: false });
     expect(red.summary, 'a byte order mark moves no line').toContain('`bom.ts:2`');
     expect(red.summary).toMatch(
-      /\| `ticket_unavailable` Files could not be reviewed: content\\_unread 3 \| `latin1\.py`, `model\.bin`, `utf16\.txt` \|/,
+      /\| `ticket_unavailable` Files could not be reviewed: content\\_unread 6, too\\_large 1 \|/,
     );
+    const blobAt = async (path: string) =>
+      (await repository.git.run(['rev-parse', `${pull.head.sha}:${path}`])).toString().trim();
     expect(red.summary, 'and why').toMatch(/- `model\.bin`: content\\_unread: [^\n]*LFS/i);
+    for (const why of [
+      /- `logo\.png`: content\\_unread: binary/,
+      /- `big\.sql`: too\\_large: 30000 lines, the limit is 3000/,
+      new RegExp(`- \`vendor/lib\`: content\\\\_unread: submodule: ${'a'.repeat(40)} to ${'b'.repeat(40)}`),
+      new RegExp(`- \`vendor/new\`: content\\\\_unread: submodule: none to ${'c'.repeat(40)}`),
+    ])
+      expect(red.summary).toMatch(why);
     expect(red.summary).toContain('- `old/auth.ts`: deleted');
     expect(red.summary, 'what came and went is nothing').not.toContain('temporary.ts');
     await stage.settle();
-    const ends = (await stage.rows(pull)).flatMap((row) =>
-      row.kind === 'ticket.ended' ? [[String(row.data.path), row.data.end]] : [],
-    );
-    expect(ends.sort()).toEqual([
-      ['bom.ts', 'reviewed'],
-      ['latin1.py', 'content_unread'],
-      ['model.bin', 'content_unread'],
-      ['ok.ts', 'reviewed'],
-      ['utf16.txt', 'content_unread'],
+    const ended = (await stage.rows(pull)).flatMap((row) => (row.kind === 'ticket.ended' ? [row.data] : []));
+    const odd = (end: string) =>
+      ended.flatMap((one) => (one.end === end && typeof one.path === 'string' ? [one.path] : [])).sort();
+    expect(odd('content_unread')).toEqual([
+      ...['latin1.py', 'logo.png', 'model.bin', 'utf16.txt', 'vendor/lib', 'vendor/new'],
     ]);
+    expect(odd('too_large')).toEqual(['big.sql']);
+    expect(odd('reviewed').filter((path) => !NAMES.includes(path))).toEqual(['anim.json', 'bom.ts', 'ok.ts']);
+    const decided = (await stage.rows(pull)).flatMap((row) =>
+      row.kind === 'decision' ? row.data.paths : [],
+    );
+    // case 28: what the ledger holds is the hash of the raw bytes
+    for (const path of ['latin1.py', 'bom.ts'])
+      expect(decided.find((one) => one.path === path)?.blob.head, path).toBe(await blobAt(path));
+    // case 19: the bytes of each name went to the runner and back
+    const keys = new Set(ended.map((one) => pathKey(one.path)));
+    for (const name of NAMES) expect(keys, String(name)).toContain(Buffer.from(name).toString('latin1'));
     const blocks = (await stage.rows(pull)).flatMap((row) =>
       row.kind === 'block.opened' ? [row.data.block] : [],
     );
-    expect(blocks, 'both commits stay on the record').toEqual(['add-odd-files', 'remove-what-is-not-needed']);
+    expect(blocks, 'all commits stay on the record').toEqual([
+      ...['add-odd-files', 'add-odd-names', 'remove-what-is-not-needed'],
+    ]);
     const annotated = stage.gh.governing(repository, pull.head.sha, 'countersign / findings', stage.app);
-    expect(annotated?.annotations.map(({ path, start_line }) => [path, start_line])).toEqual([['bom.ts', 2]]);
+    expect(annotated?.annotations.map(({ path, start_line }) => [path, start_line]).sort()).toEqual(
+      ['bom.ts', ...NAMES.filter((name) => typeof name === 'string')].sort().map((path) => [path, 2]),
+    );
+    expect(
+      annotated?.summary,
+      'a name that is no text cannot be annotated, and is said all the same',
+    ).toContain('bad\\xff\\xfe.ts:2');
+    const claim = await pull.comment(author, '/claim "a b/c d.md"');
+    await stage.settle();
+    expect(claim.reactions.map((one) => one.content)).toEqual(['eyes', 'rocket']);
 
     // case 40: nothing of ours is on any other commit than the head
     const ours = stage.gh.world.checkRuns.filter(
@@ -93,7 +144,7 @@ describe('odd contents', { timeout: 120_000 }, () => {
     expect(stage.gh.mergeable(pull, 'countersign', stage.app)).toBe(false);
     await pull.propagate();
     await stage.advance(5_000);
-    const red = await stage.verdict(pull, { until: (run) => run.status === 'completed', timeoutMs: 60_000 });
+    const red = await stage.verdict(pull, { until: (run) => run.status === 'completed' });
     expect(red.conclusion).toBe('failure');
     expect(red.summary).toContain('**Coverage** 1 of 1 changed path reviewed.');
     expect(stage.gh.comments(pull), 'no comment about an error that was none').toEqual([]);

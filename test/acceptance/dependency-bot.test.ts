@@ -30,7 +30,7 @@ async function bump(repository: Repository, files: Readonly<Record<string, strin
   });
 }
 
-describe("a dependency bot's pull request", { timeout: 120_000 }, () => {
+describe("a dependency bot's pull request", () => {
   it('BLK-7: the manifest is reviewed, the lockfile is recorded with it, and it is green without a person', async () => {
     const { repository } = await stage.repository({
       name: 'bumped',

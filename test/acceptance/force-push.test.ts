@@ -17,7 +17,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-describe('a force push in the middle of reviews', { timeout: 120_000 }, () => {
+describe('a force push in the middle of reviews', () => {
   it('case 10, RUN-4, PUB-2: the old head says nothing of the new one, and back on it its own findings stand', async () => {
     const { repository } = await stage.repository({ name: 'forced', policy: holdingPolicy(folder) });
     const { author } = stage;

@@ -11,7 +11,7 @@ afterAll(() => stage.close());
 
 const POLICY = '.github/countersign.yml';
 
-describe('a repository without policy', { timeout: 120_000 }, () => {
+describe('a repository without policy', () => {
   it('RUN-9: nothing asks for the check: no check, no run, no answer, nothing spent', async () => {
     const { repository } = await stage.repository({ name: 'silent', policy: null, workflow: false });
     repository.requiredChecks.length = 0;
@@ -68,6 +68,26 @@ describe('a repository without policy', { timeout: 120_000 }, () => {
     });
     await stage.settle();
     expect(rerun.reactions.map((one) => one.content)).toEqual(['eyes', 'rocket']);
+  });
+
+  it('RUN-9: a forgotten key is said by name, is no outage, and `/reload` goes on once it is there', async () => {
+    const policy = `version: 1\nreviewers: {gpt: {uses: openai, model: m}}\n`;
+    const { repository } = await stage.repository({ name: 'keyless', policy });
+    await repository.commit({ branch: 'topic', author: stage.author, files: { 'a.ts': 'a\n' } });
+    const pull = await repository.openPull({ head: 'topic', user: stage.author });
+    const held = await stage.verdict(pull, { until: (run) => run.conclusion === 'action_required' });
+    expect(held.summary).toMatch(/`setup_incomplete` [^|]*no key of a model: it needs OPENAI\\_API\\_KEY/);
+    await stage.settle();
+    const once = await spent(stage, repository);
+    expect(once, 'no session, no second runner, no strike at the provider').toMatchObject({
+      dispatches: 1,
+      leases: 0,
+      sessions: 0,
+    });
+    await pull.comment(stage.owner, '/reload');
+    await stage.settle();
+    expect(await spent(stage, repository), 'one more look').toMatchObject({ dispatches: 2, leases: 0 });
+    expect(seen(stage, pull)?.state).toBe('action_required');
   });
 
   it('RUN-10: enrolled while pull requests are open: they wait for a push, newer ones do not', async () => {

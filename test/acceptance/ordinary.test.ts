@@ -66,4 +66,42 @@ describe('an ordinary pull request of a person', () => {
     expect(ended, 'the untouched file was not reviewed again').toHaveLength(3);
     expect(stage.gh.comments(pull), 'nobody is spoken to without having asked').toEqual([]);
   });
+
+  it('BLK-5, LSE-1: a block that comes after another is reviewed once that one passed, by itself', async () => {
+    const { repository } = await stage.repository({ name: 'after' });
+    const { author } = stage;
+    const commit = (slug: string, text: string, trailers: Record<string, string> = {}) =>
+      repository.commit({
+        branch: 'topic',
+        author,
+        message: `Work on ${slug}`,
+        trailers: { Block: slug, ...trailers },
+        files: { [`${slug}.ts`]: text },
+      });
+    await commit('api', 'export const api = 1; // BUG\n');
+    await commit('page', 'export const page = 1;\n', { After: 'api' });
+    const pull = await repository.openPull({ head: 'topic', user: author });
+    const red = await stage.verdict(pull);
+    expect(red.conclusion, 'what waits is under no review: nobody waits for a deadline').toBe('failure');
+    expect(red.summary).toContain('waits for another');
+    await stage.settle();
+    const reviewed = async () =>
+      (await stage.rows(pull)).flatMap((row) =>
+        row.kind === 'ticket.ended'
+          ? [String(row.data.path)]
+          : row.kind === 'block.ended'
+            ? [`${row.data.block} ${row.data.status}`]
+            : [],
+      );
+    expect(await reviewed()).toEqual(['api.ts', 'api failed']);
+
+    const sha = await pull.push({
+      message: 'Mend it',
+      trailers: { Block: 'api' },
+      files: { 'api.ts': 'export const api = 1;\n' },
+    });
+    expect((await stage.verdict(pull, { sha })).conclusion).toBe('success');
+    await stage.settle();
+    expect((await reviewed()).slice(2)).toEqual(['api.ts', 'api passed', 'page.ts', 'page passed']);
+  });
 });

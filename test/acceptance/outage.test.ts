@@ -67,7 +67,7 @@ async function open(name: string, more = '') {
   return { repository, pull: await repository.openPull({ head: 'topic', user: stage.author }) };
 }
 
-describe('a provider that is away', { timeout: 180_000 }, () => {
+describe('a provider that is away', () => {
   it('POOL-3: for two hours it is said who, since when and until when, nothing is red, and it ends green by itself', async () => {
     fault = { status: 503, headers: {} };
     const { repository, pull } = await open('outage');

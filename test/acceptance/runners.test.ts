@@ -22,7 +22,7 @@ afterAll(async () => {
 const is = (what: string) => (run: { status: string; conclusion: string | null }) =>
   (run.conclusion ?? run.status) === what;
 
-describe('runners', { timeout: 120_000 }, () => {
+describe('runners', () => {
   it('LSE-6: a runner that GitHub reports lost in the middle of a file: another one takes it, and nobody has to ask', async () => {
     const { repository } = await stage.repository({ name: 'lost', policy: holdingPolicy(folder) });
     await repository.commit({ branch: 'topic', author: stage.author, files: { 'a.ts': '// HOLD lost\n' } });
@@ -75,7 +75,7 @@ describe('runners', { timeout: 120_000 }, () => {
     expect(ends).toEqual(['lost_runner', 'reviewed']);
   });
 
-  it('POOL-3: no runner comes, twice: said after twenty minutes, tried again, and green by itself', async () => {
+  it('case 42, POOL-3: no runner comes, twice: said after twenty minutes, tried again, and green by itself', async () => {
     const { repository } = await stage.repository({ name: 'never' });
     await repository.commit({ branch: 'topic', author: stage.author, files: { 'a.ts': 'a\n' } });
     stage.gh.actions.disturb({ kind: 'never', times: 2 });
@@ -111,7 +111,7 @@ describe('runners', { timeout: 120_000 }, () => {
     expect(await spent(stage, repository)).toMatchObject({ dispatches: 3, leases: 1 });
   });
 
-  it('POOL-3: runs that fail to start are noticed when GitHub says so, not after ten minutes', async () => {
+  it('case 42, POOL-3: runs that fail to start are noticed when GitHub says so, not after ten minutes', async () => {
     const { repository } = await stage.repository({ name: 'startup' });
     await repository.commit({ branch: 'topic', author: stage.author, files: { 'a.ts': 'a\n' } });
     stage.gh.actions.disturb({ kind: 'startup_failure', times: 2 });
@@ -153,7 +153,7 @@ describe('runners', { timeout: 120_000 }, () => {
 
     const donor = stage.gh.world.repositories.find((one) => one.name === 'startup');
     const path = '.github/workflows/countersign.yml';
-    const text = await stage.gh.actions.read(donor ?? repository, (await donor?.tip()) ?? '', path);
+    const text = await stage.gh.actions.files.read(donor ?? repository, (await donor?.tip()) ?? '', path);
     await repository.commit({ message: 'Add the workflow', files: { [path]: text ?? '' } });
     await stage.verdict(pull, { until: is('success') });
     expect(seen(stage, pull)).toMatchObject({ state: 'success', mergeable: true });

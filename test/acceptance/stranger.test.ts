@@ -12,7 +12,7 @@ afterAll(() => stage.close());
 const reactions = (comment: { reactions: { content: string }[] }) =>
   comment.reactions.map((one) => one.content);
 
-describe("a stranger's fork", { timeout: 120_000 }, () => {
+describe("a stranger's fork", () => {
   it('RUN-10: costs nothing until somebody with write allows it, head by head', async () => {
     const { repository } = await stage.repository({ name: 'forked' });
     const stranger = stage.gh.createUser('stranger');

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { inputDefaults } from '../../action/inputs.ts';
 import { countsOf, createTally } from '../../action/summary.ts';
+import { verifyOutputs } from '../../action/verify/report.ts';
 import { root } from './harness.ts';
 
 const action = parse(readFileSync(path.join(root, 'action.yml'), 'utf8'));
@@ -25,5 +26,9 @@ test('ACT-4: the inputs of action.yml are those that are parsed, with the same d
 });
 
 test('ACT-6: the outputs of action.yml are those that are written', () => {
-  expect(Object.keys(action.outputs)).toEqual([...Object.keys(countsOf(createTally())), 'run_url']);
+  expect(Object.keys(action.outputs)).toEqual([
+    ...Object.keys(countsOf(createTally())),
+    'run_url',
+    ...Object.keys(verifyOutputs([], '')),
+  ]);
 });

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LIMITS } from '../../app/domain/limits.ts';
+import { innerHash } from '../../app/domain/redact/keyed.ts';
 import type { LeasedTicket, ReviewerSpec, TicketResult } from '../../app/protocol/runner.ts';
 import { makeRepository, startAction } from './harness.ts';
-import { makeTicket, type ProtocolServer, startProtocolServer } from './server.ts';
+import { makeTicket, type ProtocolServer, SALT, startProtocolServer } from './server.ts';
 
 type Command = NonNullable<ReviewerSpec['command']>;
 const command = (name: string, more: Partial<Command> & Pick<Command, 'run'>): ReviewerSpec => ({
@@ -129,6 +130,26 @@ const secretlint = command('secretlint', {
 });
 
 describe('real linters', () => {
+  test('REV-1a: biome says the same in rdjson and in Checkstyle XML', async () => {
+    const printing = (output: 'rdjson' | 'checkstyle') =>
+      command(output, {
+        ...biome.command,
+        run: ['biome', 'lint', `--reporter=${output}`, '{path}'],
+        output,
+      });
+    const results = await review([
+      ['src/bad.ts', printing('rdjson')],
+      ['src/bad.ts', printing('checkstyle')],
+      ['ok.ts', printing('checkstyle')],
+    ]);
+    for (const bad of results.slice(0, 2))
+      expect(bad.findings.map((f) => [f.title.split(':')[0], f.severity, f.start_line, f.quote])).toEqual([
+        ['lint/suspicious/noDoubleEquals', 'high', 2, 'if (a == 2) {\r'],
+        ['lint/suspicious/noDebugger', 'high', 3, '  debugger;\r'],
+      ]);
+    expect(results[2]).toMatchObject({ end: 'reviewed', verdict: 'approve' });
+  });
+
   test('REV-1a: biome finds faults under the base’s config, with lines, quotes and mapped severities', async () => {
     const [bad, ok] = await review([
       ['src/bad.ts', biome],
@@ -475,6 +496,10 @@ describe('foreign text', () => {
       { ANTHROPIC_API_KEY: key },
     );
     expect(found?.findings[0]?.body).toBe('sends [redacted:secret] and [redacted:secret]');
+    // what it was is told by hash alone, under the salt of the ticket
+    const hashes = (found?.findings[0]?.redacted ?? []).map((one) => one.hash);
+    expect(hashes).toContain(innerHash(SALT, key));
+    expect(hashes).not.toContain(innerHash('another salt', key));
     expect(failed?.detail).toContain('[redacted:secret]');
     expect(JSON.stringify(server.calls)).not.toContain(key);
     expect(output).not.toContain(key);

@@ -25,7 +25,11 @@ export type RunningAction = {
 };
 
 /** Starts the bundle; RUNNER_TEMP is a folder of its own that is removed when it ended. */
-export function startAction(inputs: Record<string, string>, env: Record<string, string> = {}): RunningAction {
+export function startAction(
+  inputs: Record<string, string>,
+  env: Record<string, string> = {},
+  bundleFile = bundle,
+): RunningAction {
   const temp = mkdtempSync(path.join(tmpdir(), 'cs-action-'));
   const files = { GITHUB_OUTPUT: path.join(temp, 'output'), GITHUB_STEP_SUMMARY: path.join(temp, 'summary') };
   for (const file of Object.values(files)) writeFileSync(file, '');
@@ -34,7 +38,7 @@ export function startAction(inputs: Record<string, string>, env: Record<string, 
     value,
   ]);
   const from = performance.now();
-  const child = spawn(process.execPath, [bundle], {
+  const child = spawn(process.execPath, [bundleFile], {
     env: {
       PATH: `${path.join(root, 'node_modules/.bin')}:${process.env['PATH']}`,
       HOME: temp,

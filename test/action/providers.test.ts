@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeRepository, startAction } from './harness.ts';
+import { AGENT_KEYS, agent, installAgents } from './reviewers/agents.ts';
 import { makeTicket, startProtocolServer } from './server.ts';
 
 /** Each provider's own wire format, answered with the same review; the request decides nothing but its nonce. */
@@ -58,7 +59,7 @@ beforeAll(async () => {
       const body = Buffer.concat(chunks).toString('utf8');
       const path = request.url ?? '';
       seen.push({ path, key: String(request.headers['x-api-key'] ?? request.headers.authorization), body });
-      const nonce = /key nonce: (\w+)/.exec(body)?.[1];
+      const nonce = /key nonce: ([\w-]+)/.exec(body)?.[1];
       const finding = {
         path: 'a.ts',
         start_line: 1,
@@ -161,3 +162,49 @@ test('REV-1: a provider that redirects is unavailable; neither the key nor the c
     expect(server.results.get(ticket.id)).toMatchObject({ end: 'provider_error', verdict: null });
   expect(run.stdout + run.stderr).not.toContain('key-of');
 });
+
+test.skipIf(process.getuid?.() !== 0)(
+  'attack 30, REV-11: in the built bundle an agent sees nothing of the job but its own key, and its log goes along',
+  async () => {
+    const server = await startProtocolServer();
+    const installed = installAgents();
+    const fault = makeRepository({}, { 'a.ts': '\nexport const b = eval(input);\n' });
+    const tickets = [agent('claude-code', 'env'), agent('codex', 'tool')].map((one) =>
+      makeTicket({ ...fault.at('a.ts'), reviewers: [one] }),
+    );
+    for (const ticket of tickets) server.add(ticket);
+    const run = await startAction(
+      { server: server.url, token: 'canary-of-input' },
+      { ...server.env, ...AGENT_KEYS, PATH: installed.path, GITHUB_TOKEN: 'canary-of-github' },
+    ).done;
+    await server.close();
+    installed.remove();
+    fault.remove();
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    expect(server.violations).toEqual([]);
+    const [seen, broke] = tickets.map((ticket) => server.results.get(ticket.id));
+    expect(seen).toMatchObject({ end: 'reviewed', sessions: [{ end: 'complete', exit: 0 }] });
+    const { env } = JSON.parse(seen?.findings[0]?.body ?? '{}') as { env: Record<string, string> };
+    expect(Object.keys(env).sort()).toEqual([
+      'ANTHROPIC_API_KEY',
+      'CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC',
+      'DISABLE_AUTOUPDATER',
+      'HOME',
+      'PATH',
+      'TMPDIR',
+    ]);
+    expect(broke).toMatchObject({
+      end: 'rule_break',
+      verdict: null,
+      detail: expect.stringContaining('used a tool'),
+    });
+    expect(broke?.sessions[0]?.log).toContain('command_execution');
+    const everything = JSON.stringify([
+      ...server.results.values(),
+      ...server.calls.map((call) => call.body),
+      run.stdout,
+      run.summary,
+    ]);
+    expect(everything).not.toMatch(/canary-of|key-of-(claude|codex|grok|opencode)/);
+  },
+);

@@ -8,6 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type * as z from 'zod';
 import { ticketId } from '../../app/domain/ticket.ts';
+import { loginRequest, loginResponse, logoutRequest } from '../../app/protocol/login.ts';
 import * as wire from '../../app/protocol/runner.ts';
 
 export type Call = {
@@ -34,6 +35,8 @@ export type ProtocolServer = {
   protocol: string;
   heartbeatMs: number;
   leaseMs: number;
+  /** Most leases that were open at once. */
+  mostOpen: number;
   control: 'none' | 'pause' | 'recall' | 'stop';
   /** Looked at before the ordinary answer of every call. */
   knob: Knob;
@@ -46,6 +49,9 @@ export const refuse = (status: number, code: string) => ({
   status,
   body: { error: { code, message: `refused: ${code}` } },
 });
+
+/** The redaction salt of every test ticket. */
+export const SALT = 'a salt for tests';
 
 /** A ticket whose id fits its content; give what matters. */
 export function makeTicket(
@@ -76,6 +82,7 @@ export function makeTicket(
     policy: '0'.repeat(64),
     prompt_version: wire.PROMPT_VERSION,
     nonce: `n${randomBytes(8).toString('hex')}`,
+    redaction_salt: SALT,
     earlier: [],
     ...of,
   });
@@ -115,6 +122,7 @@ export async function startProtocolServer(): Promise<ProtocolServer> {
     protocol: wire.PROTOCOL_VERSION,
     heartbeatMs: 200,
     leaseMs: 5000,
+    mostOpen: 0,
     control: 'none',
     knob: () => null,
     add(ticket) {
@@ -128,6 +136,29 @@ export async function startProtocolServer(): Promise<ProtocolServer> {
       await new Promise((resolve) => http.close(resolve));
     },
   };
+
+  function give(max: number) {
+    return pending.splice(0, max).map((ticket) => {
+      const id = `lease-${++granted}`;
+      const lease = {
+        ticket,
+        token: `lease-token-${randomBytes(12).toString('hex')}`,
+        grant: granted,
+        open: true,
+      };
+      leases.set(id, lease);
+      state.mostOpen = Math.max(state.mostOpen, [...leases.values()].filter((one) => one.open).length);
+      return {
+        id,
+        token: lease.token,
+        grant: lease.grant,
+        expires_at: new Date(Date.now() + state.leaseMs).toISOString(),
+        heartbeat_ms: state.heartbeatMs,
+        session: ticket.reviewers[0]?.uses === 'command' ? null : `own-${id}`,
+        ticket,
+      };
+    });
+  }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
@@ -166,12 +197,14 @@ export async function startProtocolServer(): Promise<ProtocolServer> {
     if (verb === 'ping')
       return answer(wire.pingResponse, { protocol: state.protocol, server: 'test', run: null });
     if (verb === 'login') {
-      const login = parse(wire.loginRequest);
-      if (used.has(login.oidc)) throw new Error('an OIDC token was used twice');
-      used.add(login.oidc);
+      const login = parse(loginRequest);
+      if ('oidc' in login) {
+        if (used.has(login.oidc)) throw new Error('an OIDC token was used twice');
+        used.add(login.oidc);
+      }
       const token = `login-token-${randomBytes(12).toString('hex')}`;
       state.logins.push(token);
-      return answer(wire.loginResponse, {
+      return answer(loginResponse, {
         token,
         expires_at: new Date(Date.now() + 600_000).toISOString(),
         runner: 'runner-1',
@@ -182,6 +215,10 @@ export async function startProtocolServer(): Promise<ProtocolServer> {
     if (auth !== state.logins.at(-1)) {
       const { status, body } = refuse(401, 'unauthorized');
       return send(status, body);
+    }
+    if (verb === 'logout') {
+      parse(logoutRequest);
+      return answer(wire.emptyResponse, {});
     }
     if (verb === 'leases') {
       const { max, wait_ms } = parse(wire.leaseRequest);
@@ -197,25 +234,7 @@ export async function startProtocolServer(): Promise<ProtocolServer> {
           request.socket.once('close', wake);
         });
       if (request.socket.destroyed) return;
-      const given = pending.splice(0, max).map((ticket) => {
-        const id = `lease-${++granted}`;
-        const lease = {
-          ticket,
-          token: `lease-token-${randomBytes(12).toString('hex')}`,
-          grant: granted,
-          open: true,
-        };
-        leases.set(id, lease);
-        return {
-          id,
-          token: lease.token,
-          grant: lease.grant,
-          expires_at: new Date(Date.now() + state.leaseMs).toISOString(),
-          heartbeat_ms: state.heartbeatMs,
-          session: ticket.reviewers[0]?.uses === 'command' ? null : `own-${id}`,
-          ticket,
-        };
-      });
+      const given = give(max);
       return answer(wire.leaseResponse, { leases: given, done: false });
     }
     if (parts[0] === 'sessions') {
@@ -246,10 +265,15 @@ export async function startProtocolServer(): Promise<ProtocolServer> {
       return answer(wire.admitResponse, { outcome: 'admitted', session: own, retry_ms: null });
     }
     if (verb === 'submit') {
-      const { result } = parse(wire.submitRequest);
+      const { result, lease_next } = parse(wire.submitRequest);
       lease.open = false;
       state.results.set(lease.ticket.id, result);
-      return answer(wire.submitResponse, { accepted: true, late: false, repeated: false });
+      return answer(wire.submitResponse, {
+        accepted: true,
+        late: false,
+        repeated: false,
+        ...(lease_next === undefined ? {} : { next: { leases: give(lease_next.max), done: false } }),
+      });
     }
     if (verb === 'return') {
       parse(wire.returnRequest);

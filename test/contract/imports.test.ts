@@ -21,6 +21,7 @@ const table: { who: RegExp; may: (string | RegExp)[] }[] = [
       'db/store/',
       'db/client.ts',
       'app/github/port.ts',
+      'app/github/port/',
       'app/signing/signer.ts',
       'app/protocol/',
       'node:crypto',
@@ -28,7 +29,10 @@ const table: { who: RegExp; may: (string | RegExp)[] }[] = [
       'zod',
     ],
   },
-  { who: /^app\/github\/port\.ts$/, may: ['app/domain/'] },
+  {
+    who: /^app\/github\/port(\.ts$|\/)/,
+    may: ['app/domain/', 'app/github/port.ts', 'app/github/port/'],
+  },
   {
     who: /^app\/github\//,
     may: ['app/github/', 'app/domain/', 'app/errors.ts', /^@octokit\//, 'probot', 'execa', 'zod', /^node:/],
@@ -81,7 +85,7 @@ const table: { who: RegExp; may: (string | RegExp)[] }[] = [
       'action/',
       'app/protocol/',
       'app/errors.ts',
-      /^app\/domain\/(finding|ticket|redact|path|transcript|limits|provider|workflow|text|ownership\/match)/,
+      /^app\/domain\/(finding|ticket|redact|path|transcript|limits|provider|workflow|text|policy|receipt|ownership\/match)/,
       'app/domain/ledger/canonical',
       'app/domain/ledger/row-',
       /^(?!app\/|db\/|sandbox\/|test\/|bench\/)/,

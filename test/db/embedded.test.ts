@@ -42,7 +42,7 @@ const alive = (pid: number) => {
     return false;
   }
 };
-async function until(what: () => boolean, ms = 10_000): Promise<boolean> {
+async function until(what: () => boolean, ms = 60_000): Promise<boolean> {
   for (const end = Date.now() + ms; Date.now() < end; await new Promise((done) => setTimeout(done, 10))) {
     if (what()) return true;
   }

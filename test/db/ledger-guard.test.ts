@@ -32,7 +32,10 @@ const refused = (attempt: Promise<unknown>, code: string) => expect(attempt).rej
 const insert =
   'insert into ledger_row (run_id, seq, prev, hash, mac, kind, body) values ($1, $2, $3, $4, $5, $6, $7)';
 
-async function rowAfter(seqBy: number, change: { prev?: Buffer; hash?: Buffer; body?: Buffer } = {}) {
+async function rowAfter(
+  seqBy: number,
+  change: { prev?: Buffer; hash?: Buffer; mac?: Buffer; body?: Buffer } = {},
+) {
   const { rows } = await asApp(
     'select seq, coalesce(hash, genesis) as hash from ledger_head where run_id = $1',
     [run.id],
@@ -44,7 +47,7 @@ async function rowAfter(seqBy: number, change: { prev?: Buffer; hash?: Buffer; b
     Number(seq) + seqBy,
     change.prev ?? hash,
     change.hash ?? rowHash(body),
-    Buffer.alloc(32, 1),
+    change.mac ?? Buffer.alloc(32, 1),
     'x',
     body,
   ];
@@ -73,6 +76,9 @@ describe('LED-5: what Postgres accepts', () => {
     ['a gap', 2, {}, 'CSL02'],
     ['another predecessor', 1, { prev: Buffer.alloc(32, 7) }, 'CSL02'],
     ['a hash that is not the body’s', 1, { hash: Buffer.alloc(32, 7) }, 'CSL01'],
+    ['a body over 32 KiB', 1, { body: Buffer.alloc(32_769, 7) }, 'CSL01'],
+    ['a MAC of 31 bytes', 1, { mac: Buffer.alloc(31, 1) }, 'CSL01'],
+    ['a `prev` of 31 bytes', 1, { prev: Buffer.alloc(31, 7) }, 'CSL02'],
   ] as const)('%s is refused', async (_, by, change, code) => {
     await refused(asApp(insert, await rowAfter(by, change)), code);
   });
@@ -135,6 +141,19 @@ describe('attack 37: as the owner, with the triggers on', () => {
     [
       'begin a chain in its middle',
       `insert into ledger_head (run_id, installation_id, log, genesis, seq, hash) values ('f', 1, 'l', sha256('x'), 99, sha256('y'))`,
+    ],
+    [
+      'begin a chain at a genesis that is no hash',
+      `insert into ledger_head (run_id, installation_id, log, genesis) values ('f', 1, 'l', '\\x01')`,
+    ],
+    [
+      'move a head back by upsert',
+      `insert into ledger_head (run_id, installation_id, log, genesis) select run_id, 1, 'l', sha256('x') from ledger_head
+       on conflict (run_id) do update set seq = 0, hash = null`,
+    ],
+    [
+      'move a head back by merge',
+      'merge into ledger_head h using (select 1) one on true when matched then update set seq = 0, hash = null',
     ],
     [
       'upsert',

@@ -139,6 +139,11 @@ test('case 62: the guard is the same on a database made anew and on one upgraded
     name: 'ledger_row_prev',
     text: 'UNIQUE (run_id, prev)',
   });
+  const keys = fresh.constraints.map(({ text }) => String(text));
+  expect(keys).toContain('PRIMARY KEY (run_id, seq)');
+  // LED-5: whatever hangs on the ledger holds it
+  for (const key of keys.filter((text) => text.startsWith('FOREIGN KEY')))
+    expect(key).toMatch(/ON UPDATE RESTRICT ON DELETE RESTRICT$/);
   await asOwner(one.url, async (client) => {
     const child = (text: string, seq: number) => {
       const prev = createHash('sha256').update('\0{"a":1}').digest();
@@ -157,7 +162,7 @@ test('case 70: no column that holds a foreign id is a 32-bit integer', async () 
   const { rows } = await one.database.pool.query<{ name: string; type: string }>(
     `select table_name || '.' || column_name as name, data_type as type from information_schema.columns
      where table_schema = 'public' and data_type in ('integer', 'smallint')
-       and (column_name ~ '(^|_)id$' or column_name ~ '(pull|comment|user|author|owner|repository|installation|check|workflow|job|delivery|run)(_|$)')`,
+       and (column_name ~ '(^|_)id$' or column_name ~ '(^|_)(pull|comment|user|author|owner|repository|installation|check|workflow|job|delivery|run)(_|$)')`,
   );
   expect(rows).toEqual([]);
 });

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Block, type BlockCommit, mapBlocks, type PriorBlock, slugOf } from '../../app/domain/block.ts';
+import { cpuNow } from '../helpers/cpu.ts';
 
 let serial = 0;
 function commit(
@@ -126,6 +127,124 @@ describe('BLK-4: attempts', () => {
   });
 });
 
+describe('BLK-2, BLK-4: rewrites', () => {
+  const known = (blocks: readonly Block[], ...before: (readonly Block[])[]): PriorBlock[] =>
+    prior(blocks).map((one) => ({
+      ...one,
+      past: [...before, blocks].flatMap((list) =>
+        list.flatMap((b) => (b.identity === one.identity ? [...b.commits] : [])),
+      ),
+    }));
+  const again = (one: BlockCommit, more: Partial<BlockCommit> = {}): BlockCommit => ({
+    ...one,
+    ...more,
+    oid: commit('').oid,
+  });
+  const shown = (blocks: readonly Block[]) => blocks.map((b) => `${b.id}:${b.commits.length} #${b.attempt}`);
+  const a = commit('Add a', { files: ['a'] });
+  const b = commit('Add b', { files: ['b'] });
+  const c = commit('Add c', { files: ['c'] });
+  const first = mapBlocks([a, b, c], []);
+  const both = [...a.changes, ...b.changes];
+
+  it.each<[string, BlockCommit[], string[]]>([
+    [
+      'a rebase: the same diffs under other ids',
+      [again(a), again(b), again(c)],
+      ['add-a:1 #2', 'add-b:1 #2', 'add-c:1 #2'],
+    ],
+    ['a reorder', [again(c), again(a), again(b)], ['add-c:1 #2', 'add-a:1 #2', 'add-b:1 #2']],
+    [
+      'an amend of one',
+      [a, again(b, { changes: [...b.changes, ...c.changes] }), again(c)],
+      ['add-a:1 #1', 'add-b:1 #2', 'add-c:1 #2'],
+    ],
+    [
+      'a reword of one',
+      [a, b, again(c, { message: 'Say c better' })],
+      ['add-a:1 #1', 'add-b:1 #1', 'add-c:1 #2'],
+    ],
+    [
+      'a squash of two keeps the first',
+      [again(a, { changes: both }), again(c)],
+      ['add-a:1 #2', 'add-c:1 #2'],
+    ],
+    [
+      'a split keeps the half that kept its words',
+      [
+        again(a, { changes: [] }),
+        again(a, { authorTime: 9, message: 'Rest of a', changes: both }),
+        again(b),
+        again(c),
+      ],
+      ['add-a:1 #2', 'rest-of-a:1 #1', 'add-b:1 #2', 'add-c:1 #2'],
+    ],
+    ['one dropped', [a, c], ['add-a:1 #1', 'add-c:1 #1']],
+    ['all replaced by others', [commit('New', { files: ['n'] })], ['new:1 #1']],
+    [
+      'a fixup squashed into its target',
+      [a, again(b, { changes: [] }), again(c)],
+      ['add-a:1 #1', 'add-b:1 #2', 'add-c:1 #2'],
+    ],
+  ])('BLK-2, BLK-4: %s', (_, commits, want) => {
+    expect(shown(mapBlocks(commits, known(first)))).toEqual(want);
+  });
+
+  it('BLK-2: a revert names an id of before the rebase, and joins its target’s block all the same', () => {
+    const undo = commit(`Revert "Add b"\n\nThis reverts commit ${b.oid}.`, { files: ['b undone'] });
+    const before = mapBlocks([a, b, undo], known(first));
+    expect(shown(before)).toEqual(['add-a:1 #1', 'add-b:2 #1']);
+    const after = mapBlocks([again(a), again(b), again(undo)], known(before, first));
+    expect(shown(after)).toEqual(['add-a:1 #2', 'add-b:2 #2']);
+    expect(after[1]?.identity).toBe(before[1]?.identity);
+    // its commits stay in the order of the head, whichever comes first
+    const turned = mapBlocks([again(undo), again(a), again(b)], known(before, first));
+    expect(shown(turned)).toEqual(['add-b:2 #2', 'add-a:1 #2']);
+    // without its target it is a block of its own
+    expect(shown(mapBlocks([again(a), again(undo)], known(before, first)))).toEqual([
+      'add-a:1 #2',
+      'revert-add-b:1 #1',
+    ]);
+  });
+
+  it('BLK-2: fixup! by an id of before a rebase joins, one of a commit that was never here does not', () => {
+    const fix = commit(`fixup! ${c.oid.slice(0, 40)}`, { files: ['c'] });
+    expect(shown(mapBlocks([again(a), again(c), fix], known(first)))).toEqual(['add-a:1 #2', 'add-c:2 #2']);
+    const other = commit(`fixup! ${'e'.repeat(40)}`);
+    expect(shown(mapBlocks([a, other], known(first)))).toEqual([
+      'add-a:1 #1',
+      expect.stringMatching(/^fixup-e+:1 #1$/),
+    ]);
+  });
+
+  it('BLK-2: a named commit joins nothing, whatever its subject says; what fixes it up joins it', () => {
+    const named = commit('fixup! Add a', { block: { Block: ['mine'] } });
+    expect(shown(mapBlocks([a, named, commit('fixup! fixup! Add a')], []))).toEqual([
+      'add-a:2 #1',
+      'mine:1 #1',
+    ]);
+  });
+
+  it('BLK-2: a slug that is taken or reserved gets a number, for ever, and a note', () => {
+    const guarded = commit('x', { block: { Block: ['guarded'] } });
+    const taken = commit('y', { block: { Block: ['add-a'] } });
+    const blocks = mapBlocks([a, guarded, taken], known(mapBlocks([a], [])));
+    expect(shown(blocks)).toEqual(['add-a:1 #1', 'guarded-2:1 #1', 'add-a-2:1 #1']);
+    expect(blocks[1]?.declared.notes).toEqual([
+      { code: 'slug_taken', detail: 'Block: guarded is guarded-2 here' },
+    ]);
+    expect(blocks[2]).toMatchObject({ slug: 'add-a', declared: { notes: [{ code: 'slug_taken' }] } });
+    // the one that had the name goes: nobody inherits it
+    expect(shown(mapBlocks([again(taken)], known(blocks)))).toEqual(['add-a-2:1 #2']);
+  });
+
+  it('BLK-3: of several names the first that is valid counts, the others are notes', () => {
+    const [made] = mapBlocks([commit('x', { block: { Block: ['Not It', 'core', 'core', 'other'] } })], []);
+    expect(made).toMatchObject({ id: 'core' });
+    expect(made?.declared.notes.map((note) => note.detail)).toEqual(['Block: Not It', 'Block: other']);
+  });
+});
+
 describe('BLK-3: trailers', () => {
   it('are read only beside Block, whatever their case', () => {
     const [withBlock, without] = mapBlocks(
@@ -225,4 +344,14 @@ describe('properties', () => {
       }),
     );
   });
+});
+
+it('BLK-2: thousands of reverts of commits that nobody has cost no walk over all commits each', () => {
+  const many = Array.from({ length: 6000 }, (_, i) =>
+    commit(`Revert ${i}\n\nThis reverts commit ${'abcdef0'.padEnd(40, String(i % 10))}.`, { files: [] }),
+  );
+  const start = cpuNow();
+  const blocks = mapBlocks(many, []);
+  expect(mapBlocks(many, prior(blocks))).toHaveLength(6000);
+  expect(cpuNow() - start).toBeLessThan(4000);
 });

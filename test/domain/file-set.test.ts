@@ -277,3 +277,76 @@ it('GIT-4: the digest of a file set is over sorted path bytes', () => {
   expect(filesDigest(['a', 'b'])).not.toBe(filesDigest(['ab']));
   expect(filesDigest([{ b64: Buffer.from([0xff]).toString('base64') }])).not.toBe(filesDigest(['ÿ']));
 });
+
+it('RND-2: the round of a block at L3 raises what is reviewed at all, and what L3 can read', () => {
+  const files = [changed('src/a.ts'), changed('gen/b.ts')];
+  const deep = { blocks: new Map([['b', { docsOnly: false, trailer: null, clauses: [], deep: true }]]) };
+  const policy = policyOf('classes: {generated: [gen/**]}\n');
+  expect(said({ files, policy, more: deep })).toEqual({
+    'src/a.ts': 'L3 rounds L2 key',
+    'gen/b.ts': 'L0 generated  no key',
+  });
+  const nobody = policyOf('routes: [{when: {paths: [src/**]}, level: L3}]\n');
+  expect(said({ files: [changed('src/a.ts')], policy: nobody, more: deep })).toEqual({
+    'src/a.ts': 'L3   key',
+  });
+});
+
+describe('ADM-3: review.adaptive', () => {
+  const on = policyOf('review: {adaptive: on}\n');
+  const history = new Set(['a.ts', 'old.ts', 'doc.md', 'gen.ts', 'CLAUDE.md']);
+  const levels = (input: Case) => said({ ...input, more: { history, ...input.more } });
+
+  it('a path with a history rises by one, of a pair also the old path, and nothing else does', () => {
+    const files = [
+      changed('a.ts'),
+      changed('b.ts', 3, 4),
+      changed('doc.md', 5, 6),
+      added('new.ts', 8),
+      deleted('old.ts', 7),
+    ];
+    const given: Case = { files, renames: [['old.ts', 'new.ts']], policy: on };
+    expect(levels(given)).toMatchObject({
+      'a.ts': 'L3 history L2 key',
+      'b.ts': 'L2   key',
+      'doc.md': 'L3 history L2 key',
+      'new.ts': 'L3 history L2 key',
+    });
+    expect(levels({ files: [changed('doc.md')], docsOnly: true, policy: on })).toEqual({
+      'doc.md': 'L2 history L1 key',
+    });
+    expect(levels({ ...given, policy: policyOf() })['a.ts'], 'off').toBe('L2   key');
+  });
+
+  it('never lowers: L3 stays, what is not reviewed or guarded stays, and a level that nobody reads is none', () => {
+    expect(levels({ files: [changed('a.ts')], trailer: 'L3', policy: on })['a.ts']).toBe('L3 raised L2 key');
+    const guarded = levels({ files: [changed('CLAUDE.md')], policy: on })['CLAUDE.md'];
+    expect(guarded).toBe('L3 guarded  key');
+    const generated = policyOf('review: {adaptive: on}\nclasses: {generated: [gen.ts]}\n');
+    expect(levels({ files: [changed('gen.ts')], policy: generated })['gen.ts']).toBe('L0 generated  no key');
+    const narrow = parsePolicy(
+      Buffer.from(`version: 1
+reviewers:
+  lint: {uses: command, run: [lint, "{path}"], output: sarif, paths: ["**"], trusted: true}
+  py: {uses: command, run: [py, "{path}"], output: sarif, paths: ["**/*.py"], trusted: true}
+levels: {L1: [lint], L2: [lint], L3: [py]}
+review: {adaptive: on}
+`),
+    );
+    if (!narrow.ok) throw new Error('not valid');
+    expect(levels({ files: [changed('a.ts')], policy: narrow.policy })['a.ts']).toBe('L2   key');
+  });
+
+  it('is asked once for a content: what was decided before stands, with a history or without', () => {
+    const file = changed('a.ts');
+    const [decided] = decide({ files: [file], policy: on });
+    if (decided === undefined) throw new Error('no file');
+    const before = new Map([
+      [contentKey(decided), { level: 'L2' as const, asked: null, reason: null, kind: decided.kind }],
+    ]);
+    expect(levels({ files: [file], policy: on, more: { decided: before } })['a.ts']).toBe('L2   key');
+    expect(levels({ files: [changed('a.ts', 1, 9)], policy: on, more: { decided: before } })['a.ts']).toBe(
+      'L3 history L2 key',
+    );
+  });
+});

@@ -45,7 +45,7 @@ describe('what is said to be under way', () => {
 describe('the table of reasons', () => {
   const spec: Record<ReasonClass, string> = {
     broken: 'config_invalid bad_after dependency_cycle no_merge_base ledger_invalid ledger_unverifiable',
-    held: 'needs_allow not_enrolled setup_incomplete permissions_missing paused stopped',
+    held: 'needs_allow not_enrolled setup_incomplete permissions_missing paused stopped killed',
     machine: 'reviews_pending verify_pending git_unavailable provider_down dispatch_stalled',
     wrong:
       'open_findings verify_failed unowned_change overlap orphan coverage_gap unreviewed_files ticket_unavailable',
@@ -59,7 +59,7 @@ describe('the table of reasons', () => {
     expect(new Map(table as [string, string][])).toEqual(
       new Map([...wanted, ['dependency_open', null]] as [string, string][]),
     );
-    expect(table).toHaveLength(34);
+    expect(table).toHaveLength(35);
   });
 
   test('GAT-2: each says what it is, what clears it and who may', () => {
@@ -101,7 +101,12 @@ describe('the table of reasons', () => {
       expect(decision.conclusion).toBe(verdict[entry.class as ReasonClass]);
       expect(decision.reasons.map((one) => one.code)).toEqual([code]);
       expect(decision.next).toEqual([
-        { code, what: entry.clears, who: entry.who, untilMs: decision.reasons[0]?.untilMs },
+        {
+          code,
+          what: expect.stringContaining(entry.clears),
+          who: entry.who,
+          untilMs: decision.reasons[0]?.untilMs,
+        },
       ]);
       expect(judge(green(), { ...given, draft: true }).conclusion).toBe('queued');
     });
@@ -206,6 +211,25 @@ describe('verdicts', () => {
   test('BLK-6: a result made at another level than the recorded one never counts', () => {
     const list = new FactList().policy().head([a]).allow().end(a, { level: 'L2' });
     expect(judge(list).reasons[0]).toMatchObject({ code: 'ticket_unavailable', detail: 'bad_decision 1' });
+  });
+
+  test('TKT-1, AUT-3: a result of other content than was decided under its key never counts, late or not', () => {
+    const read = (blob: { base: string | null; head: string | null }) => ({ blob });
+    const right = new FactList().policy().head([a]).allow().end(a, read(a.blob));
+    expect(judge(right).conclusion).toBe('success');
+    for (const blob of [
+      { ...a.blob, head: commit('9') },
+      { ...a.blob, base: commit('9') },
+      { ...a.blob, head: null },
+    ]) {
+      const wrong = new FactList().policy().head([a]).allow().end(a, read(blob));
+      expect(judge(wrong).reasons[0]).toMatchObject({ code: 'ticket_unavailable', detail: 'bad_decision 1' });
+      // the head left its content, the result came, and the content is back
+      const away = new FactList().policy().head([a]).allow();
+      away.head([b], { head: commit('e'), prior: HEAD, ancestor: false }).end(a, read(blob));
+      away.head([a], { head: commit('f'), prior: commit('e'), ancestor: false }).allow(commit('f'));
+      expect(judge(away, { head: commit('f') }).conclusion).not.toBe('success');
+    }
   });
 
   test('GAT-4: rows of an earlier head or another base say nothing about what was told of', () => {
@@ -323,27 +347,6 @@ describe('verdicts', () => {
         .end(path);
       expect(codes(before)).toEqual([ownership]);
     }
-  });
-
-  test('OWN-8: a guarded path waits for maintain or admin on this head; an act on another head clears nothing', () => {
-    const path = decided('.github/countersign.yml', { block: 'guarded', ownership: 'guarded' });
-    const act = (permission: string, head = HEAD) =>
-      new FactList().policy().head([path]).allow().end(path).add('human.acted', {
-        act: 'approve',
-        head,
-        permission,
-        clause: 'guarded',
-        paths: [],
-        self: false,
-        text: null,
-      });
-    expect(judge(act('write'))).toMatchObject({ conclusion: 'action_required' });
-    expect(codes(act('maintain', commit('e')))).toEqual(['guarded']);
-    expect(judge(act('maintain')).conclusion).toBe('success');
-    const seq = act('admin').rows.length;
-    expect(codes(act('admin').add('human.revoked', { act: 'approve', seq, reason: 'dismissed' }))).toEqual([
-      'guarded',
-    ]);
   });
 
   test('BLK-3: a clause that asks for a person waits for one', () => {

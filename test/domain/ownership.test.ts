@@ -255,6 +255,12 @@ describe('OWN-3, OWN-4, OWN-5: owners', () => {
     expect(claimed(new Map([['src/a', words(['one', false, false], ['two', false, false])]]))).toBe(
       'unowned unowned_change',
     );
+    // a release takes a path out of what its block declares (OWN-6)
+    const released = new Map([['src/a', words(['one', false, false])]]);
+    expect(claimed(released)).toBe('two owned');
+    expect(decide({ blocks, touch: { 'src/a': ['one'] }, claims: released }).said['src/a']).toBe(
+      'unowned unowned_change',
+    );
     const kept = decide({
       blocks: [block('one', 'src/'), block('two')],
       touch: { x: ['one', 'two'] },
@@ -262,6 +268,31 @@ describe('OWN-3, OWN-4, OWN-5: owners', () => {
     });
     expect(kept.said).toEqual({ x: 'one owned' });
     expect(kept.contributions).toEqual([{ block: 'two', to: 'one', paths: ['x'] }]);
+  });
+
+  it('OWN-1, OWN-5: a claim that is read back is held to its rules again: what became a link or a guarded path is not owned by it', () => {
+    const blocks = [block('one', 'src/'), block('two')];
+    const said = (auto: boolean, more: Partial<OwnedFile>, guarded = false) =>
+      decide({
+        blocks,
+        files: [file('lib/a', more)],
+        touch: { 'lib/a': ['one'] },
+        claims: new Map([['lib/a', words(['one', true, auto])]]),
+        guarded: () => guarded,
+      }).said['lib/a'];
+    for (const auto of [true, false]) {
+      expect(said(auto, {})).toBe('one owned');
+      expect(said(auto, { modeHead: '120000' })).toBe('unowned unowned_change');
+      expect(said(auto, { modeHead: '160000' })).toBe('unowned unowned_change');
+      expect(said(auto, {}, true)).toBe('guarded guarded');
+    }
+    const behind = decide({
+      blocks,
+      files: [file('lib/a'), file('lib', { modeHead: '120000' })],
+      touch: { 'lib/a': ['two'], lib: ['two'] },
+      claims: new Map([['lib/a', words(['one', true, false])]]),
+    });
+    expect(behind.said).toEqual({ 'lib/a': 'two owned', lib: 'two owned' });
   });
 
   it('OWN-6: the last row of each block and path counts', () => {
@@ -293,6 +324,22 @@ describe('OWN-3, OWN-4, OWN-5: owners', () => {
       guarded: (path) => path === 'secret',
     });
     expect(said).toEqual({ new: 'guarded guarded' });
+  });
+
+  it('OWN-9: what becomes a guarded path is guarded where it was, and each side keeps its own owner', () => {
+    const renamed = [file('docs/x', { modeHead: null }), file('CLAUDE.md', { from: 'docs/x' })];
+    const blocks = [block('one', 'docs/'), block('two')];
+    const touch = { 'docs/x': ['two'], 'CLAUDE.md': ['two'] };
+    const guarded = (path: WirePath) => path === 'CLAUDE.md';
+    expect(decide({ blocks, touch, files: renamed, guarded }).said).toEqual({
+      'docs/x': 'guarded guarded',
+      'CLAUDE.md': 'guarded guarded',
+    });
+    // no guard: the old path is still declared by another block, the new one by nobody
+    expect(decide({ blocks, touch, files: renamed }).said).toEqual({
+      'docs/x': 'unowned unowned_change',
+      'CLAUDE.md': 'two owned',
+    });
   });
 
   it('OWN-3: every changed path has exactly one owner or a name for why not', () => {
@@ -380,9 +427,83 @@ reviewers:
     ['schema.sql', true],
     ['src/schema.sql', false],
     ['src/agents.ts', false],
+    // case, and what file systems drop, make no other path
+    ['Infra/x', true],
+    ['SCHEMA.SQL', true],
+    ['.GitHub/Workflows/Review.YML', true],
+    ['.github/COUNTERSIGN.YML', true],
+    ['CodeOwners', true],
+    ['pkg/Claude.md. ', true],
+    ['.Claude\u200d/settings.json', true],
+    ['AGENTS.md:stream', true],
+    ['tools/LINT.cfg', true],
+    // AI tools
+    ['GEMINI.md', true],
+    ['.cursor/rules/a.mdc', true],
+    ['.cursorrules', true],
+    ['.windsurf/rules', true],
+    ['.clinerules/one.md', true],
+    ['.aider.conf.yml', true],
+    ['.github/copilot-instructions.md', true],
+    ['.github/instructions/ts.instructions.md', true],
+    ['.github/prompts/fix.prompt.md', true],
+    ['.claude-plugin/plugin.json', true],
+    ['.vscode/mcp.json', true],
+    ['opencode.json', true],
+    ['.kiro/steering/x.md', true],
+    ['.coderabbit.yaml', true],
+    // linters and scanners
+    ['.golangci.yml', true],
+    ['.stylelintrc.json', true],
+    ['.markdownlint-cli2.jsonc', true],
+    ['rust/clippy.toml', true],
+    ['.clang-tidy', true],
+    ['phpstan.neon', true],
+    ['.semgrep/rules.yml', true],
+    ['.gitleaks.toml', true],
+    ['.pre-commit-config.yaml', true],
+    // near misses
+    ['docs/instructions/x.md', false],
+    ['src/claude.ts', false],
+    ['claude.md/x', false],
+    ['my.cursorrules', false],
+    ['infrared/x', false],
+    ['package.json', false],
     ['README.md', false],
   ])('%j is guarded: %s', (path, want) => {
     expect(guarded(path)).toBe(want);
+  });
+  it('OWN-8, attack 32: no case of letters and no dropped character takes a path out from under its guard', () => {
+    const drops = ['', '\u200c', '\u200d', '\ufeff', '\u202e'];
+    const twist = fc
+      .array(fc.tuple(fc.boolean(), fc.constantFrom(...drops)), { minLength: 40, maxLength: 40 })
+      .map(
+        (list) => (path: string) =>
+          [...path]
+            .map((char, i) => `${list[i % 40]?.[0] ? char.toUpperCase() : char}${list[i % 40]?.[1] ?? ''}`)
+            .join(''),
+      );
+    const paths = ['CLAUDE.md', 'x/.claude/y', '.github/workflows/review.yml', 'infra/a/b', 'schema.sql'];
+    fc.assert(
+      fc.property(twist, fc.constantFrom(...paths), (turn, path) => {
+        expect(guarded(turn(path))).toBe(true);
+      }),
+    );
+  });
+  it('OWN-5, attack 32: .git in any spelling that a file system takes for it is never claimed', () => {
+    for (const text of [
+      '.git/x',
+      '.GIT/x',
+      'a/.Git',
+      '.g\u200cit/config',
+      '.git. /x',
+      '.git::$INDEX/x',
+      'GIT~1/x',
+    ]) {
+      expect(claimRefusal(file(text), new Set()), text).toBe('it lies in .git or .countersign');
+    }
+    for (const text of ['.gitignore', 'git/x', '.github/x', 'a.git/x', '.gitx/y'])
+      expect(claimRefusal(file(text), new Set()), text).toBeNull();
   });
   it('a name that is no UTF-8 is guarded by its folder', () => {
     const path = encodePath(Buffer.concat([Buffer.from('infra/'), Buffer.from([0xff])]));

@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type PlanInput, type PlanWork, plan, usefulTickets } from '../../app/domain/plan.ts';
+import {
+  isOut,
+  type PlanInput,
+  type PlanResidentPool,
+  type PlanWork,
+  type PlanWorkflowPool,
+  plan,
+  usefulTickets,
+} from '../../app/domain/plan.ts';
 
 const work = (more: Partial<PlanWork> = {}): PlanWork => ({
   run: 'r',
@@ -11,12 +19,25 @@ const work = (more: Partial<PlanWork> = {}): PlanWork => ({
   parallel: 6,
   ...more,
 });
-const pool = { name: 'p', capacity: 4, running: 0, pending: 0, settledUntilMs: null };
+const pool: PlanWorkflowPool = {
+  kind: 'workflow',
+  name: 'p',
+  capacity: 4,
+  running: 0,
+  pending: 0,
+  settledUntilMs: null,
+};
+const resident = (...free: number[]): PlanResidentPool => ({
+  kind: 'resident',
+  name: 'own',
+  capacity: 4,
+  free,
+});
 const input = (more: Partial<PlanInput> = {}): PlanInput => ({
   nowMs: 1_000,
   work: [work()],
   pools: [pool],
-  providers: [{ name: 'openai', free: 4, settledUntilMs: null }],
+  providers: [{ name: 'openai', free: 4, busy: 0, settledUntilMs: null }],
   perRunner: 4,
   ...more,
 });
@@ -57,8 +78,18 @@ describe('POOL-2: the plan', () => {
       ],
     });
   });
+  test('LSE-1: where other repositories hold every slot, one runner comes to ask for a share', () => {
+    const taken = [{ name: 'openai', free: 0, busy: 4, settledUntilMs: null }];
+    const only = [work({ provider: 'openai' })];
+    expect(usefulTickets(input({ work: only, providers: taken }))).toBe(1);
+    expect(plan(input({ work: only, providers: taken, pools: [{ ...pool, running: 1 }] }))).toEqual({
+      kind: 'none',
+    });
+    const ours = [work({ provider: 'openai', leased: 1 })];
+    expect(usefulTickets(input({ work: ours, providers: taken })), 'who has one turns it over').toBe(0);
+  });
   test('POOL-3: behind a settled provider: wait until its time, then one', () => {
-    const down = { name: 'openai', free: 4, settledUntilMs: 5_000 };
+    const down = { name: 'openai', free: 4, busy: 0, settledUntilMs: 5_000 };
     const only = [work({ provider: 'openai' })];
     expect(plan(input({ work: only, providers: [down] }))).toEqual({
       kind: 'wait',
@@ -95,6 +126,60 @@ describe('POOL-2: the plan', () => {
     });
     expect(plan(input({ pools: [] }))).toEqual({ kind: 'stalled', reason: 'no_pool' });
   });
+  test('POOL-2: what live residents have room for is theirs, workflow runners come for the rest', () => {
+    expect(plan(input({ pools: [pool, resident(4, 4)] }))).toEqual({ kind: 'none' });
+    // six are useful under the run's cap, two are left
+    expect(plan(input({ pools: [pool, resident(4)] }))).toEqual({
+      kind: 'start',
+      starts: [{ pool: 'p', n: 1 }],
+    });
+    expect(plan(input({ pools: [resident(0), pool] })), 'busy ones have no room').toEqual({
+      kind: 'start',
+      starts: [{ pool: 'p', n: 2 }],
+    });
+  });
+  test('POOL-1: a resident pool is what lives of it, and never more than the policy counts on', () => {
+    const declared: PlanResidentPool = { ...resident(), capacity: 200 };
+    expect(plan(input({ pools: [declared, pool] })), 'declared and dead').toEqual({
+      kind: 'start',
+      starts: [{ pool: 'p', n: 2 }],
+    });
+    expect(plan(input({ pools: [{ ...resident(1, 3, 2, 8), capacity: 1 }, pool] }))).toEqual({
+      kind: 'none',
+    });
+    expect(plan(input({ pools: [{ ...resident(1, 1, 1, 1), capacity: 1 }, pool] }))).toEqual({
+      kind: 'start',
+      starts: [{ pool: 'p', n: 2 }],
+    });
+  });
+  test('POOL-2: residents alone: without a live one it is stalled, with busy ones it waits for room', () => {
+    expect(plan(input({ pools: [resident()] }))).toEqual({ kind: 'stalled', reason: 'no_runner' });
+    expect(plan(input({ pools: [resident(0, 0)] }))).toEqual({
+      kind: 'wait',
+      reason: 'capacity',
+      untilMs: null,
+    });
+    expect(plan(input({ pools: [resident()], work: [] }))).toEqual({ kind: 'none' });
+    expect([resident(), resident(0), pool, { ...pool, settledUntilMs: 5 }].map(isOut)).toEqual([
+      true,
+      false,
+      false,
+      true,
+    ]);
+  });
+  test('POOL-3: with a settled workflow pool a live resident still takes over, a dead one leaves it stalled', () => {
+    const settled = { ...pool, settledUntilMs: 5_000 };
+    expect(plan(input({ pools: [settled, resident(1)] }))).toEqual({
+      kind: 'wait',
+      reason: 'capacity',
+      untilMs: null,
+    });
+    expect(plan(input({ pools: [settled, resident()] }))).toEqual({
+      kind: 'wait',
+      reason: 'dispatch_stalled',
+      untilMs: 5_000,
+    });
+  });
   test('POOL-2: never more starts than useful tickets or free capacity; what it starts, it does not start again', () => {
     const works = fc.array(
       fc.record({
@@ -109,6 +194,7 @@ describe('POOL-2: the plan', () => {
     );
     const pools = fc.array(
       fc.record({
+        kind: fc.constant('workflow' as const),
         name: fc.constantFrom('p', 'q', 'w'),
         capacity: fc.integer({ min: 1, max: 8 }),
         running: fc.nat(4),
@@ -117,15 +203,24 @@ describe('POOL-2: the plan', () => {
       }),
       { maxLength: 3 },
     );
+    const residents = fc.array(
+      fc.record({
+        kind: fc.constant('resident' as const),
+        name: fc.constantFrom('x', 'y'),
+        capacity: fc.integer({ min: 1, max: 3 }),
+        free: fc.array(fc.nat(6), { maxLength: 4 }),
+      }),
+      { maxLength: 2 },
+    );
     fc.assert(
-      fc.property(works, pools, fc.nat(4), (someWork, somePools, free) => {
+      fc.property(works, pools, residents, fc.nat(4), (someWork, somePools, someResidents, free) => {
         const distinct = somePools.filter(
           (one, i) => somePools.findIndex((other) => other.name === one.name) === i,
         );
         const given = input({
           work: someWork,
-          pools: distinct,
-          providers: [{ name: 'openai', free, settledUntilMs: null }],
+          pools: [...someResidents, ...distinct],
+          providers: [{ name: 'openai', free, busy: 0, settledUntilMs: null }],
         });
         const made = plan(given);
         if (made.kind !== 'start') return;
@@ -136,12 +231,18 @@ describe('POOL-2: the plan', () => {
           expect(n).toBeLessThanOrEqual((of?.capacity ?? 0) - (of?.running ?? 0) - (of?.pending ?? 0));
           total += n;
         }
-        expect(total).toBeLessThanOrEqual(usefulTickets(given));
+        // residents first: at most one runner for each ticket that they have no room for
+        const offered = someResidents
+          .flatMap((one) => [...one.free].sort((a, b) => b - a).slice(0, one.capacity))
+          .reduce((sum, n) => sum + n, 0);
+        const busy = distinct.reduce((sum, one) => sum + one.running + one.pending, 0);
+        expect(total + busy).toBeLessThanOrEqual(Math.max(busy, usefulTickets(given) - offered));
+        expect(offered).toBeLessThan(usefulTickets(given));
         const after = distinct.map((one) => ({
           ...one,
           pending: one.pending + (made.starts.find((start) => start.pool === one.name)?.n ?? 0),
         }));
-        const again = plan({ ...given, pools: after });
+        const again = plan({ ...given, pools: [...someResidents, ...after] });
         if (again.kind === 'start')
           // only where capacity, not need, was the limit before
           throw new Error(`started twice: ${JSON.stringify(again)}`);

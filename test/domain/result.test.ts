@@ -68,6 +68,7 @@ const check = (value: ReportedResult, of = spec, admitted: string[] = []) =>
     value,
     new Map(admitted.map((one) => one.split(' ') as [string, string])),
     redactor(),
+    'salt',
   );
 
 describe('what a result may say', () => {

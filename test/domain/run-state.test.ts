@@ -79,6 +79,30 @@ describe('the fold', () => {
     ]);
   });
 
+  test('RUN-10: `/allow author` ends at the first later head that touches a guarded path, for good', () => {
+    const guardedPath = decided('AGENTS.md', { block: 'guarded', ownership: 'guarded' });
+    const [two, three] = [commit('2'), commit('3')];
+    const list = new FactList()
+      .policy()
+      .head([decided('src/a.ts')])
+      .add('run.allowed', { rule: 'person', scope: 'author', head: HEAD });
+    const allowed = () => isAllowed(foldRows(list.rows));
+    list.head([decided('src/a.ts')], { head: two, prior: HEAD });
+    expect(allowed()).toBe(true);
+    list.head([decided('src/a.ts'), guardedPath], { head: three, prior: two });
+    expect(allowed()).toBe(false);
+    list.head([decided('src/a.ts')], { head: commit('4'), prior: three });
+    expect(allowed(), 'taking it out again brings no consent back').toBe(false);
+    list.head([decided('src/a.ts')], { head: HEAD, prior: commit('4') });
+    expect(allowed(), 'the head that was allowed is').toBe(true);
+    // allowed with a guarded path in sight: for that head, and later ones without
+    const seen = new FactList().policy().head([guardedPath]);
+    seen.add('run.allowed', { rule: 'person', scope: 'author', head: HEAD });
+    expect(isAllowed(foldRows(seen.rows))).toBe(true);
+    seen.head([decided('src/a.ts')], { head: two, prior: HEAD });
+    expect(isAllowed(foldRows(seen.rows))).toBe(true);
+  });
+
   test('RUN-10: consent of a head, of an author, and of a person until a guarded path is touched', () => {
     const guarded = decided('CODEOWNERS', { block: 'guarded', ownership: 'guarded' });
     const later = (paths: DecidedPath[], rule: 'same_repository' | 'person', scope: 'head' | 'author') =>

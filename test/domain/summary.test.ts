@@ -12,6 +12,7 @@ import { LIMIT_BYTES, notesIn, renderReport } from '../../app/domain/summary/ren
 import { makeReport, type Report } from '../../app/domain/summary/report.ts';
 import { titleOf } from '../../app/domain/summary/title.ts';
 import { commit, decided, FactList, HEAD, sha } from '../helpers/facts.ts';
+import { policy } from '../helpers/gate-facts.ts';
 
 const GOLDEN = join(import.meta.dirname, '../fixtures/summary');
 mkdirSync(GOLDEN, { recursive: true });
@@ -21,11 +22,6 @@ const reported = (name: string): Report => {
   return make();
 };
 const NOW = Date.parse('2026-11-29T12:00:00.000Z');
-const policy = {
-  blockAt: 'high' as const,
-  deadlineMs: 6 * 3_600_000,
-  allowUnreviewed: ['generated', 'moved', 'lockfile', 'deleted'],
-};
 const note = `countersign.example/i/5/run/run-1\n14\n${'A'.repeat(43)}=\n\n\u2014 countersign.example ${'B'.repeat(96)}\n`;
 const rest: Pick<Report, 'published' | 'places' | 'shared'> = {
   published: { run: 'run-1', seq: 14, hash: sha('head'), note },

@@ -14,6 +14,14 @@ describe('TKT-2, TKT-6: what an end makes of a ticket', () => {
     expect(endTicketWith(fresh, 'quota', { ...told, retryAfterMs: 7_000 }).notBeforeMs).toBe(7_000);
     expect(endTicketWith(fresh, 'quota', { ...told, retryAfterMs: 1e12 }).notBeforeMs).toBe(3_600_000);
   });
+  test('TKT-2: a provider that says "at once" for ever is asked ever more seldom', () => {
+    const waits = Array.from(
+      { length: 6 },
+      (_, n) =>
+        endTicketWith({ ...fresh, transients: n }, 'rate_limited', { ...told, retryAfterMs: 0 }).notBeforeMs,
+    );
+    expect(waits).toEqual([1, 1, 1, 240, 480, 900].map((s) => s * 1000));
+  });
   test('TKT-2: every other end is final', () => {
     for (const end of [
       'reviewed',

@@ -5,8 +5,8 @@ import { type KilledStage, killedStage } from '../helpers/killed-stage.ts';
 import type { Statement } from '../helpers/proxy-postgres.ts';
 
 /*
- * SOAK_ROUNDS: how many rounds (npm run soak). FAULT_SEED: where the kills fall; a failing round says
- * its seed and `FAULT_ROUND` runs it alone.
+ * SOAK_ROUNDS: how many rounds (npm run soak); eight hold each point before and after. FAULT_SEED: where
+ * the kills fall; a failing round says its seed and `FAULT_ROUND` runs it alone.
  */
 const ROUNDS = Number(process.env['SOAK_ROUNDS'] ?? 10);
 const SEED = Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000);
@@ -128,11 +128,11 @@ async function shownAsDecided(pull: Pull): Promise<boolean> {
 beforeAll(async () => {
   stage = await killedStage();
   undisturbed = await play('undisturbed', []);
-}, 180_000);
+});
 afterAll(async () => {
   console.log(`seed ${SEED}, ${stage.starts} starts\n${told.join('\n')}`);
   await stage.close();
-}, 60_000);
+});
 
 describe('kill -9 and a start again', () => {
   test('an undisturbed round: red by its finding, then green', () => {
@@ -175,7 +175,7 @@ describe('kill -9 and a start again', () => {
     stage.gh.webhooks.redeliver(delivery);
     await stage.finish(() => true);
     expect(await stage.query('select run_id, seq, hash from ledger_head')).toEqual(before);
-  }, 180_000);
+  });
 
   test.each([
     [0.2, 0],

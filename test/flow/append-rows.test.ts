@@ -43,6 +43,11 @@ describe('withRun', () => {
       actor: app,
       cause,
     });
+    // LED-4: both by one statement, which Postgres numbers inside its transaction
+    const { rows: statements } = await one.database.pool.query(
+      `select xmin::text, cmin::text from ledger_row where run_id = 'run-a' and seq > 1 group by 1, 2`,
+    );
+    expect(statements).toHaveLength(1);
     expect((await findRun(one.database.db, 'run-a'))?.title).toBe('changed');
     expect(await jobs()).toEqual([{ task_identifier: 'sync-run', key: 'sync:run-a' }]);
   });

@@ -3,10 +3,11 @@ import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cutTickets } from '../../app/flow/cut-tickets.ts';
 import type { Deps } from '../../app/flow/deps.ts';
-import { markAdmitted, settleLease, takeLeases } from '../../db/store/lease.ts';
+import { lockForAdmission, markAdmitted } from '../../db/store/lease.ts';
 import { storePolicy } from '../../db/store/policy.ts';
 import { updateRun } from '../../db/store/run.ts';
 import { countTickets, findTicket, listActiveTickets } from '../../db/store/ticket.ts';
+import { settleLease, takeLeases } from '../../db/store/turn.ts';
 import { type TestDatabase, testDatabase } from '../helpers/database.ts';
 import {
   changedFile,
@@ -55,10 +56,8 @@ async function lease(): Promise<{
     runnerId: login.id,
     installationId: INSTALLATION,
     repositoryId: REPOSITORY,
-    runId: null,
-    ids: [id],
-    tokenHashes: [tokenHash(id)],
-    sessionIds: [`s-${id}`],
+    request: null,
+    names: [{ id, tokenHash: tokenHash(id), sessionId: `s-${id}` }],
     ttlMs: 300_000,
   });
   if (got === undefined) throw new Error('nothing to lease');
@@ -66,11 +65,12 @@ async function lease(): Promise<{
     id,
     ticketId: got.ticketId,
     admit: () =>
-      db.database.transaction(
-        async (tx) =>
-          (await markAdmitted(tx, { id, runnerId: login.id, tokenHash: tokenHash(id), grant: got.grant })) !==
-          null,
-      ),
+      db.database.transaction(async (tx) => {
+        const proof = { id, runnerId: login.id, tokenHash: tokenHash(id), grant: got.grant };
+        if ((await lockForAdmission(tx, proof)) === null) return false;
+        await markAdmitted(tx, id);
+        return true;
+      }),
     end: () =>
       db.database.transaction((tx) =>
         settleLease(tx, id, {

@@ -2,8 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openHead } from '../../app/domain/ledger/head.ts';
 import type { AnyRow } from '../../app/domain/ledger/row.ts';
 import { notesIn } from '../../app/domain/summary/render.ts';
+import { closeRun } from '../../app/flow/close-run.ts';
 import { decideGate } from '../../app/flow/decide-gate.ts';
+import { judgeRun } from '../../app/flow/judge-run.ts';
 import { publishChecks } from '../../app/flow/publish-checks.ts';
+import { shownDecision } from '../../app/flow/share-head.ts';
 import { verifyRun } from '../../app/flow/verify-run.ts';
 import type { Signer } from '../../app/signing/signer.ts';
 import { connect } from '../../db/client.ts';
@@ -12,7 +15,7 @@ import { clearReason, setReason } from '../../db/store/reason.ts';
 import { findRun, updateRun } from '../../db/store/run.ts';
 import { asOwner } from '../helpers/database.ts';
 import { type GateStage, gateStage, type TestRun } from '../helpers/gate-stage.ts';
-import { testSigner } from '../helpers/ledger.ts';
+import { app as actor, cause, testSigner } from '../helpers/ledger.ts';
 
 let stage: GateStage;
 beforeAll(async () => {
@@ -29,6 +32,13 @@ async function rowsOf(run: TestRun): Promise<readonly AnyRow[]> {
 }
 const verdicts = async (run: TestRun) =>
   (await rowsOf(run)).flatMap((row) => (row.kind === 'gate.decided' ? [row.data.conclusion] : []));
+
+const by = { actor, cause };
+async function judged(run: TestRun) {
+  const found = await findRun(stage.database.database.db, run.id);
+  if (found === null) throw new Error('no run');
+  return judgeRun(stage.deps, stage.database.database.db, found, new Date());
+}
 
 describe('decide-gate', () => {
   test('GAT-4: the gate is under way on a head that git has not read yet, and says what it does', async () => {
@@ -245,9 +255,9 @@ describe('decide-gate', () => {
     await asOwner(stage.database.url, async (client) => {
       for (const table of ['ledger_row', 'ledger_head'])
         await client.query(`alter table ${table} disable trigger user`);
-      // the finding, its ticket and the verdict go
+      // the finding, its ticket, the end of its block and the verdict go
       await client.query(
-        'delete from ledger_row where run_id = $1 and seq > (select max(seq) - 3 from ledger_row where run_id = $1)',
+        'delete from ledger_row where run_id = $1 and seq > (select max(seq) - 4 from ledger_row where run_id = $1)',
         [run.id],
       );
       await client.query(
@@ -321,6 +331,7 @@ describe('decide-gate', () => {
       logOf: (installation) => own.logOf(installation),
       signRow: (tip, at, draft) => own.signRow(tip, at, draft),
       checkMac: own.checkMac,
+      redactionKeys: (...of) => own.redactionKeys(...of),
       kid: own.kid,
       vkey: other.vkey,
       signHead: (head) => other.signHead(head),
@@ -382,5 +393,42 @@ describe('decide-gate', () => {
     expect(stage.check(one)).toMatchObject({ conclusion: 'failure' });
     expect(stage.check(one)?.title).toContain(`held by #${two.pull.number}`);
     expect(await verdicts(one)).toContain('success');
+  });
+
+  test('RUN-5: the check is rewritten when the one that holds it closes, comes back or moves on; /status names it', async () => {
+    const one = await stage.open({ 'r.ts': 'r\n' });
+    await stage.repository.commit({ branch: 'third-base', message: 'Base', files: { 'b.txt': 'y\n' } });
+    const two = await stage.open({}, { base: 'third-base', head: one.pull.head.ref });
+    for (const run of [one, two]) await run.sync({ 'r.ts': {} });
+    await one.review('r.ts');
+    await two.review('r.ts', [{ severity: 'high' }]);
+    for (const run of [one, two]) await run.decide();
+    await stage.work();
+    expect(stage.check(one)).toMatchObject({ conclusion: 'failure' });
+    const own = await judged(one);
+    expect(own.decision.conclusion).toBe('success');
+    expect(await shownDecision(stage.deps, stage.deps.database.db, own, new Date())).toMatchObject({
+      conclusion: 'action_required',
+      reasons: [{ code: 'shared_head', detail: `pull request #${two.pull.number} (failure)` }],
+    });
+    const holder = await judged(two);
+    expect(await shownDecision(stage.deps, stage.deps.database.db, holder, new Date())).toBe(holder.decision);
+
+    await closeRun(stage.deps, { run: two.id, reason: 'closed', ...by });
+    await stage.work();
+    expect(stage.check(one)).toMatchObject({ conclusion: 'success' });
+    expect(stage.check(one)?.title).not.toContain('held by');
+
+    // the one that does not hold it is named too, and is gone from the list once it left
+    const three = await stage.open({}, { base: 'other-base', head: one.pull.head.ref });
+    await three.sync({ 'r.ts': {} });
+    await three.review('r.ts');
+    await three.decide();
+    await stage.work();
+    expect(stage.check(one)?.summary).toContain(`#${three.pull.number} (success)`);
+    await closeRun(stage.deps, { run: three.id, reason: 'closed', ...by });
+    await stage.work();
+    expect(stage.check(one)).toMatchObject({ conclusion: 'success' });
+    expect(stage.check(one)?.summary).not.toContain(`#${three.pull.number}`);
   });
 });

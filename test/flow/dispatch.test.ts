@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import pino from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { changeSetting } from '../../app/flow/change-setting.ts';
 import { cutTickets } from '../../app/flow/cut-tickets.ts';
 import type { Deps } from '../../app/flow/deps.ts';
 import { dispatch } from '../../app/flow/dispatch.ts';
@@ -130,6 +131,7 @@ const logIn = (workflowRun: string, tokenId: string) =>
       jobWorkflowRef: null,
       workflowRun,
       attempt: 1,
+      sha: null,
       job: null,
       environment: 'github-hosted',
     },
@@ -164,11 +166,68 @@ describe('POOL-4: a dispatch is a wake-up', () => {
     expect(found).toEqual([{ n: 32 }]);
   });
 
+  test('POOL-4: at most 30 of a repository go out in a minute, and the sweep plans the rest when the minute is over', async () => {
+    await waiting('r9', 1);
+    const gone = (n: number, ago: string) =>
+      db.database.db.execute(sql`
+        insert into dispatch (id, installation_id, repository_id, run_id, pool, workflow, generation, nonce_hash, state, created_at, ended_at)
+        select 'gone' || ${ago}::text || g, ${place.installationId}, ${place.repositoryId}, 'r9', 'p', 'p', 0,
+          sha256((${ago}::text || g)::bytea), 'done', cs_now() - ${ago}::interval, cs_now()
+        from generate_series(1, ${n}::int) g`);
+    await gone(1, '61 seconds');
+    await gone(30, '30 seconds');
+    expect((await go()).sent, 'the thirty-first').toBe(0);
+    await db.database.db.execute(
+      sql`select graphile_worker.remove_job(key) from graphile_worker.jobs where key is not null`,
+    );
+    await db.database.db.execute(sql`update dispatch set created_at = created_at - interval '31 seconds'`);
+    await sweepDispatches(deps);
+    const { rows: jobs } = await db.database.db.execute(
+      sql`select key from graphile_worker.jobs where key like 'dispatch:%'`,
+    );
+    expect(jobs).toEqual([{ key: `dispatch:${place.repositoryId}` }]);
+    expect((await go()).sent).toBe(1);
+  });
+
   test('CTL-2: a run that is no longer open is dispatched for no more', async () => {
     await waiting('r2', 1);
     await db.database.transaction((tx) => updateRun(tx, 'r2', { status: 'stopped' }));
     expect(await go()).toMatchObject({ sent: 0 });
     expect(await rows()).toEqual([]);
+  });
+
+  test('CTL-2, CTL-5: a kill switch between the plan and its call fences it, the pool missed nothing, and it goes on after', async () => {
+    await waiting('r9', 1);
+    const before = runsOf();
+    const { installationId: installation } = place;
+    const set = (value: unknown) =>
+      changeSetting(deps, {
+        installation,
+        key: 'kill',
+        value,
+        by: 'olga',
+        reason: 'an alarm',
+        via: 'command_line',
+      });
+    const github = {
+      ...deps.github,
+      installation: async (id: string) => {
+        await set('on');
+        return deps.github.installation(id);
+      },
+    };
+    expect(await dispatch({ ...deps, github }, { repository: place.repositoryId })).toMatchObject({
+      sent: 0,
+    });
+    expect(await rows()).toMatchObject([{ state: 'failed', detail: 'fenced' }]);
+    expect(await go()).toEqual({ plan: 'none', sent: 0 });
+    expect(runsOf()).toBe(before);
+    await set(undefined);
+    expect(await go()).toMatchObject({ sent: 1 });
+    const pools = await db.database.db.execute<{ missed: number }>(
+      sql`select missed from pool where missed > 0`,
+    );
+    expect(pools.rows).toEqual([]);
   });
 
   test('case 54: a lost answer is ambiguous, is not sent again before its time, and its runner is welcome by the nonce', async () => {
@@ -226,6 +285,7 @@ describe('POOL-4: a dispatch is a wake-up', () => {
       repository: place.repositoryId,
       workflowRun: first?.workflow_run ?? '',
       attempt: 1,
+      sha: null,
       job: null,
       completed: true,
       title: '',
@@ -237,6 +297,45 @@ describe('POOL-4: a dispatch is a wake-up', () => {
     await noteWorkflow(deps, { ...note, workflowRun: second?.workflow_run ?? '', conclusion: 'cancelled' });
     const { rows: pools } = await db.database.db.execute(sql`select missed, settled_until from pool`);
     expect(pools).toEqual([{ missed: 1, settled_until: null }]);
+  });
+
+  test('case 42: a run that cannot start, one that ends without a job and one that nobody picks up are told apart, and what waits still waits', async () => {
+    const causes = [
+      ['r11', 'startup_failure', 'the workflow run ended without a runner: startup_failure'],
+      ['r12', 'success', 'the workflow run ended without a runner: success'],
+      ['r13', null, 'no runner came'],
+    ] as const;
+    for (const [run, conclusion, says] of causes) {
+      await waiting(run, 2);
+      // twice: one miss says nothing of a pool
+      for (let n = 0; n < 2; n++) {
+        await go();
+        const last = (await rows()).at(-1);
+        expect(last?.state, 'dispatched again').toBe('sent');
+        if (conclusion === null) {
+          await db.moveClock(10 * 60_000 + 1);
+          await sweepDispatches(deps);
+        } else {
+          const workflowRun = last?.workflow_run ?? '';
+          const title = { attempt: 1, job: null, completed: true, title: '' };
+          const note = { repository: place.repositoryId, workflowRun, conclusion, ...title };
+          expect(await noteWorkflow(deps, note)).toBe('missed');
+        }
+      }
+      await go();
+      expect(await listReasons(db.database.db, run)).toMatchObject([
+        { code: 'dispatch_stalled', detail: `countersign.yml: ${says}` },
+      ]);
+      const { rows: tickets } = await db.database.db.execute(
+        sql`select state, losses, count(*)::int as n from ticket where run_id = ${run} group by 1, 2`,
+      );
+      expect(tickets, 'nobody had them, so nothing is counted against them').toEqual([
+        { state: 'pending', losses: 0, n: 2 },
+      ]);
+      await db.database.transaction((tx) => updateRun(tx, run, { status: 'closed' }));
+      await db.database.db.execute(sql`delete from pool`);
+    }
+    expect(await rows(), 'two each, not one for every look').toHaveLength(6);
   });
 
   test('POOL-3: a workflow GitHub does not know is refused at once and stalls at the second time', async () => {
@@ -317,6 +416,21 @@ describe('POOL-4: a dispatch is a wake-up', () => {
       sql`select missed, settled_until, (select count(*)::int from ledger_row where kind = 'pool.changed') as rows from pool`,
     );
     expect(state).toEqual([{ missed: 1, settled_until: null, rows: 0 }]);
+  });
+
+  test('POOL-3: two first misses at the same moment are two, and settle the pool', async () => {
+    await waiting('r11', 1);
+    await go();
+    const [open] = await listOpenDispatches(db.database.db, place.repositoryId);
+    if (open === undefined) throw new Error('no dispatch');
+    const miss = () =>
+      db.database.transaction((tx) => missPool(deps, tx, open, { detail: 'gone', via: 'schedule' }));
+    await Promise.all([miss(), miss()]);
+    const { rows } = await db.database.db.execute(
+      sql`select missed, settled_until is not null as settled from pool`,
+    );
+    expect(rows).toEqual([{ missed: 2, settled: true }]);
+    expect((await poolRows()).map((row) => row.data)).toMatchObject([{ state: 'settled' }]);
   });
 
   test('LED-4: runners that come at the same moment revive a settled pool once', async () => {

@@ -7,6 +7,7 @@ import { heartbeat } from '../../app/flow/heartbeat.ts';
 import { noteWorkflow } from '../../app/flow/note-workflow.ts';
 import { verifyRun } from '../../app/flow/verify-run.ts';
 import { findRun } from '../../db/store/run.ts';
+import { listLiveRunners } from '../../db/store/runner.ts';
 import { countTickets } from '../../db/store/ticket.ts';
 import { type TestDatabase, testDatabase } from '../helpers/database.ts';
 import {
@@ -137,4 +138,42 @@ test('LSE-6: a workflow run that completed ends its runner’s leases at once', 
   expect(rows).toEqual([{ state: 'expired' }]);
   // said twice, nothing happens twice
   expect(await noteWorkflow(deps, { ...note, completed: true, conclusion: 'cancelled' })).toBe('ignored');
+});
+
+test('case 78: a clock that steps back while leases are open lengthens none by as much, and none lives longer than a lease', async () => {
+  await files(1);
+  const runner = await testRunner(deps);
+  const [lease] = await runner.lease();
+  if (lease === undefined) throw new Error('no lease');
+  const left = async () => {
+    const { rows } = await db.database.db.execute<{ ms: number }>(
+      sql`select (extract(epoch from expires_at - cs_now()) * 1000)::int as ms from lease where id = ${lease.id}`,
+    );
+    return rows[0]?.ms ?? 0;
+  };
+  await db.moveClock(4 * 60_000);
+  expect(await left()).toBeLessThan(61_000);
+  await db.moveClock(-5 * 60_000);
+  expect(await left()).toBeGreaterThan(5 * 60_000);
+  await expire(deps);
+  const after = await left();
+  expect(after).toBeLessThanOrEqual(5 * 60_000);
+  expect(after - 60_000).toBeLessThan(5 * 60_000);
+  // it is a lease like the others: it ends in its time, and until then its result counts
+  await runner.finish(lease);
+  expect(await countTickets(db.database.db, 'r')).toEqual({ ended: 1 });
+});
+
+test('LSE-6: a runner that only submits, one short ticket after another, is alive: nobody is started in its place, and it is not ended', async () => {
+  await files(9);
+  const busy = await testRunner(deps);
+  // reviews are over before the first heartbeat, and there is always a next ticket
+  for (let n = 0; n < 8; n++) {
+    const [lease] = await busy.lease();
+    if (lease === undefined) throw new Error('nothing was leased');
+    await db.moveClock(50_000);
+    await expire(deps);
+    expect(await listLiveRunners(db.database.db, REPOSITORY, 60_000)).toMatchObject([{ id: busy.id }]);
+    await busy.finish(lease);
+  }
 });

@@ -138,6 +138,18 @@ test('POOL-3: while a provider is settled its tickets go to the fallback in serv
   expect(await provider('openai')).toMatchObject({ settled: false });
 });
 
+test('LED-4: sweeps that meet say a change once, and one that comes too late begins no chain', async () => {
+  await db.database.db.execute(
+    sql`update provider set settled_until = cs_now() + interval '5 minutes', noted = false where name = 'openai'`,
+  );
+  await Promise.all([1, 2, 3].map(() => sweepProviders(deps)));
+  const heads = () =>
+    db.database.db.execute<{ run_id: string; rows: number }>(
+      sql`select h.run_id, (select count(*)::int from ledger_row r where r.run_id = h.run_id) as rows from ledger_head h`,
+    );
+  expect((await heads()).rows).toMatchObject([{ rows: 1 }]);
+});
+
 test('POOL-3: ends of one ticket alone, or with a good one between, settle nothing', async () => {
   await openQueueRun(deps, 'r', 1);
   await setFiles(deps, 'r', [changedFile('r', 'a', { level: 'L2' }), changedFile('r', 'b', { level: 'L2' })]);
@@ -154,7 +166,8 @@ test('POOL-3: ends of one ticket alone, or with a good one between, settle nothi
   const [good] = await runner.lease();
   if (good !== undefined) await runner.finish(good);
   for (let i = 0; i < 4; i++) {
-    await db.moveClock(1001);
+    // from the fourth on a provider's word is not enough: the back-off is the least
+    await db.moveClock(15 * 60_000 + 1);
     await sweep();
     await fail();
   }

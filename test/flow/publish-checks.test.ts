@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { STUCK_ATTEMPTS } from '../../app/domain/check.ts';
 import { publishChecks } from '../../app/flow/publish-checks.ts';
-import { listChecks } from '../../db/store/check.ts';
+import { listChecks, listStuckChecks } from '../../db/store/check.ts';
 import { type GateStage, gateStage, type TestFinding, type TestRun } from '../helpers/gate-stage.ts';
 
 let stage: GateStage;
@@ -93,9 +94,9 @@ describe('annotations', () => {
     await decided(run);
     expect(stage.check(run, FINDINGS)?.annotations).toHaveLength(2_607);
     expect(writes(since)).toHaveLength(53 + 1);
-  }, 120_000);
+  });
 
-  test('case 31: a crash after batch 3 and a retry append nothing twice', async () => {
+  test('TKT-7, case 31: a crash after batch 3 and a retry append nothing twice', async () => {
     const { run, path } = await ready(100);
     await run.review(path, many(230, 100));
     // batch 1 goes with the create; the answer to the PATCH of batch 3 is lost after it was done
@@ -177,6 +178,29 @@ describe('annotations', () => {
     expect(titles).not.toContain('F17 high: Finding 17');
     expect(check?.summary).toContain('GitHub refused it');
     expect(check?.summary).toContain('Finding 17');
+  });
+
+  test('case 33: where GitHub refuses every annotation, all are shown in the summary, and halving ends', async () => {
+    const { run, path } = await ready(100);
+    await run.review(path, many(120, 100));
+    const refusing = stage.gh.faults.add({
+      on: ['checks/create', 'checks/update'],
+      status: 422,
+      message: 'Invalid request.',
+      match: ({ body }) =>
+        (body as { output?: { annotations?: unknown[] } }).output?.annotations !== undefined,
+    });
+    const since = stage.gh.requests.length;
+    await decided(run);
+    refusing.remove();
+    const check = stage.check(run, FINDINGS);
+    expect(check).toMatchObject({ conclusion: 'failure' });
+    expect(check?.annotations).toHaveLength(0);
+    expect(check?.summary?.match(/GitHub refused it/g)).toHaveLength(100);
+    expect(check?.summary).toContain('… and 20 more findings');
+    expect(writes(since).length).toBeLessThan(75);
+    await decided(run);
+    expect(ours(run, FINDINGS)).toHaveLength(1);
   });
 
   test('PUB-3: a finding that ends on the same head starts another check run; an added one is appended', async () => {
@@ -349,6 +373,7 @@ describe('reconciling', () => {
     expect(check).toMatchObject({ status: 'completed', conclusion: 'cancelled' });
   });
 
+  // what the case says of reading other people's results waits for verify commands (VER-1)
   test('case 40: gate and findings are on the head of the pull request and on no other commit', async () => {
     const { run, path } = await ready();
     await run.review(path, [{}]);
@@ -359,5 +384,43 @@ describe('reconciling', () => {
         .map((check) => check.headSha),
     );
     expect([...shas]).toEqual([run.pull.head.sha]);
+  });
+});
+
+describe('a check run that cannot be written', () => {
+  test('PUB-2: after 25 failures in a row it is stuck: named with its code, tried once an hour, and well again by itself', async () => {
+    const { run, path } = await ready();
+    const refusing = stage.gh.faults.add({ on: 'checks/create', status: 422, message: 'Invalid request.' });
+    await decided(run);
+    for (let n = 0; n < 40 && ((await row(run))?.attempts ?? 0) < 25; n++) await stage.advance(601_000);
+    expect(await row(run)).toMatchObject({ attempts: 25, fault: 'github_refused' });
+    const [stuck, ...others] = await listStuckChecks(stage.database.database.db, run.id, STUCK_ATTEMPTS, 10);
+    expect(others).toEqual([]);
+    expect(stuck?.failingSinceMs).toBeLessThan(stuck?.dueAtMs ?? 0);
+    const hits = refusing.hits;
+    await stage.advance(601_000);
+    expect(refusing.hits).toBe(hits);
+    await stage.advance(3_600_000);
+    expect(refusing.hits).toBe(hits + 1);
+    refusing.remove();
+    await run.review(path);
+    await stage.advance(3_601_000);
+    expect(await row(run)).toMatchObject({ attempts: 0, fault: null, failingSinceMs: null });
+    expect(await listStuckChecks(stage.database.database.db, run.id, STUCK_ATTEMPTS, 10)).toEqual([]);
+    expect(ours(run, 'countersign')).toHaveLength(1);
+  });
+
+  test('case 77: a rate limit is no failure, however often it is met', async () => {
+    const { run } = await ready();
+    const limit = stage.gh.faults.add({ on: 'checks/create', status: 429, headers: { 'retry-after': '30' } });
+    await decided(run);
+    for (let n = 0; n < 30; n++) await stage.advance(31_000);
+    expect(limit.hits).toBeGreaterThan(25);
+    expect(await row(run)).toMatchObject({ attempts: 0, fault: null });
+    limit.remove();
+    await stage.advance(31_000);
+    expect(ours(run, 'countersign')).toHaveLength(1);
+    // nothing is ever said about limits on the pull request (case 77)
+    expect(stage.gh.comments(run.pull)).toEqual([]);
   });
 });

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Fault } from '../../app/errors.ts';
 import { receiveDelivery } from '../../app/flow/receive-delivery.ts';
+import { syncRun } from '../../app/flow/sync-run.ts';
 import { findEnrolment, findInstallation, findRepository } from '../../db/store/installation.ts';
 import type { Installation } from '../../sandbox/model.ts';
+import type { Pull } from '../../sandbox/pull.ts';
 import { installationJson } from '../../sandbox/render/accounts.ts';
 import type { Repository } from '../../sandbox/repository.ts';
-import { type InboxStage, inboxStage } from '../helpers/inbox.ts';
+import { type InboxStage, inboxStage, POLICY } from '../helpers/inbox.ts';
 
 let stage: InboxStage;
 beforeAll(async () => {
@@ -64,6 +67,33 @@ describe('a pull request of an enrolled branch', () => {
     expect(kinds.filter((kind) => kind === 'run.opened')).toHaveLength(1);
     expect(kinds.filter((kind) => kind === 'run.closed')).toHaveLength(1);
     expect(kinds.filter((kind) => kind === 'run.reopened')).toHaveLength(1);
+  });
+
+  it('RUN-3: what stands on a pull request that merges is read again though no delivery tells of it', async () => {
+    const { repository } = await stage.repository();
+    const parent = await stage.open(repository, 'parent');
+    await repository.commit({
+      branch: 'child',
+      from: 'refs/heads/parent',
+      message: 'Child',
+      files: { 'c.ts': 'c\n' },
+    });
+    const child = await repository.openPull({ head: 'child', user: stage.alice });
+    const other = await stage.open(repository, 'other');
+    await stage.settle();
+    const heads = async (pull: Pull) =>
+      (await stage.rows(pull)).flatMap((row) => (row.kind === 'run.head' ? [row.data] : []));
+    expect((await heads(child)).map((head) => head.files)).toEqual([2]);
+    await parent.merge(stage.alice);
+    await stage.settle();
+    const [first, second] = await heads(child);
+    expect(second).toMatchObject({
+      head: first?.head,
+      base_ref: 'main',
+      files: 1,
+      merge_base: parent.head.sha,
+    });
+    expect(await heads(other), 'others stay as they are').toHaveLength(1);
   });
 
   it('RUN-7: a merge ends the run as merged', async () => {
@@ -159,6 +189,34 @@ describe('a pull request of an enrolled branch', () => {
   });
 });
 
+describe('OPS-1: what a delivery fails with', () => {
+  it('a fault of ours is tried again by the queue; what GitHub says of the installation is recorded until a redelivery', async () => {
+    const { repository } = await stage.repository();
+    const pull = await stage.open(repository, 'topic');
+    await stage.settle();
+    await pull.close();
+    await stage.settle();
+    const [closed] = await stage.query<{ id: string }>(
+      `update delivery set state = 'stored', error = null where event = 'pull_request' and action = 'closed' and repository_id = ${repository.id} returning id`,
+    );
+    const delivery = closed?.id ?? '';
+    const failing = (code: 'ledger_unverifiable' | 'installation_gone') =>
+      receiveDelivery(
+        {
+          ...stage.deps,
+          github: { ...stage.deps.github, installation: () => Promise.reject(new Fault(code, 'for a test')) },
+        },
+        { delivery },
+      );
+    await expect(failing('ledger_unverifiable')).rejects.toMatchObject({ retryable: true });
+    const state = () => stage.query(`select state, error from delivery where id = '${delivery}'`);
+    expect(await state()).toEqual([{ state: 'stored', error: null }]);
+    expect(await failing('installation_gone')).toMatchObject({ note: 'installation_gone' });
+    expect(await state()).toEqual([{ state: 'failed', error: 'installation_gone' }]);
+    expect(await receiveDelivery(stage.deps, { delivery })).toMatchObject({ state: 'done' });
+  });
+});
+
 describe('RUN-9: a branch without a policy', () => {
   it('has no run, no check and costs no git', async () => {
     const { repository } = await stage.repository({ policy: null });
@@ -216,6 +274,49 @@ describe('RUN-3: a push to a base branch', () => {
     expect(after?.mode).toBe('advisory');
   });
 
+  it('RUN-8: another policy decides at once, and has read again only what it has read otherwise', async () => {
+    const { repository } = await stage.repository();
+    const pull = await stage.open(repository, 'topic');
+    await stage.settle();
+    const tickets = () =>
+      stage.query<{ key: string; state: string }>(
+        `select key, state from ticket where repository_id = ${repository.id} order by queued_at`,
+      );
+    const before = await tickets();
+    expect(before.map((one) => one.state)).toEqual(['pending']);
+    const put = async (policy: string) => {
+      await repository.commit({
+        branch: 'main',
+        message: 'Policy',
+        files: { '.github/countersign.yml': policy },
+      });
+      await stage.settle();
+    };
+    await put(`${POLICY}gate: {block_at: low}\n`);
+    expect(await tickets(), 'the same review key').toEqual(before);
+    const rows = await stage.rows(pull);
+    const policies = rows.flatMap((row) => (row.kind === 'run.policy' ? [row.data.hash] : []));
+    expect(new Set(policies).size).toBe(2);
+    await put(POLICY.replace('[lint,', '[lint, --strict,'));
+    const after = await tickets();
+    expect(after.map((one) => one.state)).toEqual(['superseded', 'pending']);
+    expect(new Set(after.map((one) => one.key)).size).toBe(2);
+  });
+
+  it('that throws its history away reads its open runs again: there may be more to review than before', async () => {
+    const { repository } = await stage.repository();
+    const first = await repository.tip();
+    await repository.commit({ branch: 'main', message: 'On main', files: { 'main.ts': '1\n' } });
+    const pull = await stage.open(repository, 'topic');
+    await stage.settle();
+    const files = async () =>
+      (await stage.rows(pull)).findLast((row) => row.kind === 'run.head')?.data as { files: number };
+    expect(await files()).toMatchObject({ files: 1 });
+    await repository.setBranch('main', first);
+    await stage.settle();
+    expect(await files(), 'what was the base’s is the pull request’s now').toMatchObject({ files: 2 });
+  });
+
   it('of a branch nobody aimed at is ignored', async () => {
     const { repository } = await stage.repository();
     await repository.commit({ branch: 'somewhere', message: 'x', files: { 'x.ts': '1\n' } });
@@ -244,6 +345,30 @@ describe('RUN-9: an enrolled repository that cannot work', () => {
     });
     await stage.settle();
     expect(await cause()).toBeNull();
+  });
+
+  it('is looked at again when another branch becomes the default one', async () => {
+    const { repository } = await stage.repository({
+      files: { '.github/workflows/countersign.yml': 'on: push\n' },
+    });
+    const pull = await stage.open(repository, 'topic');
+    await stage.settle();
+    const place = () => findRepository(stage.deps.database.db, String(repository.id));
+    expect((await place())?.setupCause).toContain('no workflow_dispatch trigger');
+    await repository.commit({
+      branch: 'trunk',
+      message: 'Mend',
+      files: { '.github/workflows/countersign.yml': 'on: [workflow_dispatch]\n' },
+    });
+    await stage.settle();
+    expect((await place())?.setupCause, 'another branch says nothing').toContain(
+      'no workflow_dispatch trigger',
+    );
+    // whichever delivery tells of it first
+    Object.assign(repository, { defaultBranch: 'trunk' });
+    await pull.edit(repository.owner, { title: 'Another title' });
+    await stage.settle();
+    expect(await place()).toMatchObject({ defaultBranch: 'trunk', setupCause: null });
   });
 });
 
@@ -294,6 +419,10 @@ describe('OPS-5: installations', () => {
     await stage.settle();
     expect(await status()).toBe('active');
     expect((await stage.run(pull))?.status).toBe('open');
+    expect(
+      await stage.query(`select state from ticket where repository_id = ${repository.id}`),
+      'what was parked is in the queue again',
+    ).toEqual([{ state: 'pending' }]);
     await stage.gh.uninstall(installation);
     await stage.settle();
     expect(await status()).toBe('deleted');
@@ -314,6 +443,41 @@ describe('OPS-5: installations', () => {
     expect(await stage.query(`select status from run where id = '${first?.id}'`)).toEqual([
       { status: 'closed' },
     ]);
+  });
+
+  it('RUN-1: transferred to another installation and back, each stay is an epoch of its own, and none wakes again', async () => {
+    const there = stage.gh.createUser('there');
+    const { repository } = await stage.repository({ owner: stage.gh.createUser('here') });
+    const installed = await stage.gh.installApp(stage.app, there);
+    const pull = await stage.open(repository, 'topic');
+    await stage.settle();
+    const back = repository.owner;
+    await repository.transfer(there);
+    await stage.settle();
+    const runs = () =>
+      stage.query<{ id: string; epoch: number; status: string; installation: string }>(
+        `select id, epoch, status, installation_id::text as installation from run where repository_id = ${repository.id} order by epoch`,
+      );
+    expect(await runs()).toMatchObject([
+      { epoch: 1, status: 'closed' },
+      { epoch: 2, status: 'open', installation: String(installed.id) },
+    ]);
+    await stage.gh.installApp(stage.app, back);
+    await repository.transfer(back);
+    await stage.settle();
+    await pull.push({ message: 'More', files: { 'b.ts': '1\n' } });
+    await stage.settle();
+    const all = await runs();
+    expect(all.map((one) => [one.epoch, one.status])).toEqual([
+      [1, 'closed'],
+      [2, 'closed'],
+      [3, 'open'],
+    ]);
+    for (const old of all.slice(0, 2))
+      expect(await syncRun(stage.deps, { run: old.id })).toEqual({
+        kind: 'closed',
+        reason: 'another run follows it',
+      });
   });
 
   it('case 75: a rename moves the address of the same repository', async () => {

@@ -59,6 +59,22 @@ describe('case 4: after an outage', () => {
     expect(await rowCount()).toBe(rows);
   });
 
+  it('GAT-5: a merge group whose request was lost gets its run: nothing else would tell of it', async () => {
+    const { repository } = await stage.repository();
+    const pull = await stage.open(repository, 'queued');
+    await stage.settle();
+    await reconcile();
+    const queue = repository.useQueue();
+    await outage(async () => {
+      await queue.enqueue(pull, stage.alice);
+    });
+    const groups = () =>
+      stage.query(`select 1 from run where group_head is not null and repository_id = ${repository.id}`);
+    expect(await groups()).toEqual([]);
+    await reconcile();
+    expect(await groups()).toHaveLength(1);
+  });
+
   it('a delivery that is in the inbox is not asked for again, whatever GitHub believes (case 3)', async () => {
     const { repository } = await stage.repository();
     await stage.settle();
@@ -70,7 +86,7 @@ describe('case 4: after an outage', () => {
     expect((await reconcile())?.redelivered).toBe(0);
   });
 
-  it('what no delivery tells any more is found by comparing: opened, pushed, closed', async () => {
+  it('case 6: what no delivery tells is found by comparing: opened, pushed, closed; no green meanwhile', async () => {
     const { repository } = await stage.repository();
     const pushed = await stage.open(repository, 'pushed');
     const closed = await stage.open(repository, 'closed');
@@ -82,6 +98,9 @@ describe('case 4: after an outage', () => {
     await closed.close();
     await stage.gh.idle();
     found();
+    // a push too big for a webhook: nobody has seen this commit, and nothing says that it is good
+    expect(stage.gates(pushed)).toEqual([]);
+    expect(stage.gh.mergeable(pushed, 'countersign', stage.app)).toBe(false);
     await reconcile();
     expect(await stage.run(opened)).toMatchObject({ status: 'open', toldHead: opened.head.sha });
     expect(stage.gates(opened)).toHaveLength(1);
@@ -185,5 +204,45 @@ describe('case 74: one installation stops no other', () => {
     ]);
     expect([a, b].filter((outcome) => outcome === undefined).length).toBeLessThanOrEqual(1);
     expect([a, b].some((outcome) => outcome !== undefined)).toBe(true);
+  });
+});
+
+// last: it moves the clock by a day
+describe('RUN-10: found late', () => {
+  it('a pull request that nobody pushed to for a day waits for a push to it, whatever else happens', async () => {
+    // GitHub's clock to ours, which earlier tests moved
+    stage.gh.advance(31 * 60_000);
+    const { repository } = await stage.repository();
+    await stage.settle();
+    await reconcile();
+    const found = lose();
+    const pull = await stage.open(repository, 'forgotten');
+    await stage.gh.idle();
+    found();
+    await stage.database.moveClock(25 * 3_600_000);
+    await reconcile();
+    expect((await stage.rows(pull))[0]).toMatchObject({
+      kind: 'run.opened',
+      data: { reason: 'reconciled', old: true },
+    });
+    expect((await stage.run(pull))?.allowedRule).toBeNull();
+    stage.gh.advance(25 * 3_600_000);
+    // talk, another branch, another look: nothing of it is a push to this one
+    await pull.comment(stage.alice, '/status');
+    await repository.commit({ branch: 'other', message: 'Elsewhere', files: { 'z.ts': 'z\n' } });
+    await pull.edit(stage.alice, { title: 'Still here' });
+    await stage.settle();
+    await reconcile();
+    expect((await stage.run(pull))?.allowedRule).toBeNull();
+    await pull.push({ message: 'Go on', files: { 'y.ts': 'y\n' } });
+    await stage.settle();
+    expect((await stage.run(pull))?.allowedRule).toBe('same_repository');
+    // one that is found late and was pushed within the day does not wait
+    const lost = lose();
+    const fresh = await stage.open(repository, 'fresh');
+    await stage.gh.idle();
+    lost();
+    await reconcile();
+    expect((await stage.run(fresh))?.allowedRule).toBe('same_repository');
   });
 });

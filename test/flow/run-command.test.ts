@@ -4,6 +4,8 @@ import { parseComment } from '../../app/domain/command.ts';
 import { decideGate } from '../../app/flow/decide-gate.ts';
 import { publishChecks } from '../../app/flow/publish-checks.ts';
 import { type CommandInput, type CommandOutcome, runCommand } from '../../app/flow/run-command.ts';
+import { createGitHubApp } from '../../app/github/octokit.ts';
+import { silentLog } from '../../app/server/log.ts';
 import type { IssueComment, User } from '../../sandbox/model.ts';
 import type { Pull } from '../../sandbox/pull.ts';
 import type { Repository } from '../../sandbox/repository.ts';
@@ -119,6 +121,44 @@ describe('answers', () => {
     });
   });
 
+  it('case 38, attack 26: a foreign check of our name completes nothing, and the status says so, and that the rule believes anybody', async () => {
+    const at = await scene();
+    at.repository.requireCheck('countersign', null);
+    const bot = stage.gh.createApp();
+    const installation = await stage.gh.installApp(bot, at.repository);
+    const foreign = createGitHubApp({
+      appId: String(bot.id),
+      privateKey: bot.privateKey,
+      webhookSecret: bot.webhookSecret,
+      apiUrl: stage.gh.apiUrl,
+      log: silentLog(),
+    });
+    const { id, name, owner } = at.repository;
+    const github = await foreign.installation(String(installation.id));
+    await github.createCheckRun(
+      { id: String(id), owner: owner.login, name },
+      {
+        name: 'countersign',
+        headSha: at.pull.head.sha,
+        // even under the id that ours would have
+        externalId: `cs:${id}:${at.pull.head.sha}:countersign:1`,
+        status: 'completed',
+        conclusion: 'success',
+        title: 'Passed',
+        summary: 'Passed',
+      },
+    );
+    await publish(at);
+    const rows = await kinds(at);
+    await say(at, stranger, '/status');
+    expect(sticky(at)).toContain('is not bound to this App');
+    expect(sticky(at)).toContain('1 check of that name on this commit is not ours** (success)');
+    expect(await kinds(at), 'nothing rests on it').toEqual(rows);
+    expect(stage.gh.checkRuns(at.repository, at.pull.head.sha).find((one) => one.app !== bot)).toMatchObject({
+      status: 'in_progress',
+    });
+  });
+
   it('case 43: several commands of one comment run in order with one reply', async () => {
     const at = await scene();
     const { outcome } = await say(
@@ -225,8 +265,11 @@ describe('rights', () => {
     expect(refused[0]?.actor).toEqual({ kind: 'person', id: String(stranger.id), via: 'comment' });
     at.repository.setCollaborator(stranger, 'write');
     expect((await say(at, stranger, '/rerun')).outcome).toMatchObject({ done: 1 });
-    at.repository.setCollaborator(stranger, 'read');
-    expect((await say(at, stranger, '/rerun')).outcome).toMatchObject({ refused: 1 });
+    // triage is less than write, whatever a team or an association is called
+    for (const role of ['read', 'triage'] as const) {
+      at.repository.setCollaborator(stranger, role);
+      expect((await say(at, stranger, '/rerun')).outcome).toMatchObject({ refused: 1 });
+    }
   });
 
   it.each([404, 403, 502])(
@@ -428,14 +471,14 @@ describe('claims', () => {
     expect(released.map((row) => row.data.block)).toEqual(['owner']);
   });
 
-  it('OWN-5, OWN-7, OWN-8: guards, links, globs, unchanged paths and unknown blocks are refused', async () => {
+  it('OWN-5, OWN-7, OWN-8: guards, links, globs and unknown blocks are refused', async () => {
     const at = await scene();
     await at.pull.push({ files: { 'AGENTS.md': 'x\n', 'my file.ts': 'x\n' } });
     await stage.sync(at.run);
     const refusals: [string, string][] = [
       ['/claim AGENTS.md first', 'guarded'],
       ['/claim *.ts first', 'no directory and no glob'],
-      ['/claim c.ts first', 'does not change that path'],
+      ['/claim .GIT/config first', 'it lies in .git'],
       ['/claim a.ts nobody', 'there is no open block `nobody`'],
     ];
     for (const [body, text] of refusals) {

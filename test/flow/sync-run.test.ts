@@ -1,6 +1,8 @@
 /** sync-run on a real database, real git and the sandbox's REST: what a person did is what the rows say. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { withRun } from '../../app/flow/append-rows.ts';
 import { syncRun } from '../../app/flow/sync-run.ts';
+import { updateRun } from '../../db/store/run.ts';
 import { readAll, type SyncStage, syncStage } from '../helpers/sync.ts';
 
 let stage: SyncStage;
@@ -37,6 +39,7 @@ describe('a first reading', () => {
       'run.opened',
       'run.policy',
       'run.allowed',
+      'run.people',
       'block.opened',
       'block.opened',
       'block.opened',
@@ -57,7 +60,12 @@ describe('a first reading', () => {
     // one more push says what is new, not again who contributed to what
     await pull.push({ message: 'Tidy', files: { 'src/z.ts': 'z\n' } });
     await stage.sync(run);
-    expect((await kinds(run)).slice(rows.length)).toEqual(['block.opened', 'decision', 'run.head']);
+    expect((await kinds(run)).slice(rows.length)).toEqual([
+      'run.people',
+      'block.opened',
+      'decision',
+      'run.head',
+    ]);
     expect(await stage.jobs()).toEqual(expect.arrayContaining([`cut-tickets:${run}`, `decide-gate:${run}`]));
   });
 
@@ -256,6 +264,27 @@ describe('heads', () => {
     expect((await stage.run(run)).baseRef).toBe('main');
   });
 
+  it('case 11: a base that was told and that GitHub does not show yet is waited for: the green of the one before stays away', async () => {
+    const repo = await stage.repository({ a: '1\n' });
+    await repo.commit({ branch: 'feature', message: 'Feature', files: { 'f.ts': '1\n' } });
+    await repo.commit({ branch: 'topic', from: 'feature', message: 'Topic', files: { 't.ts': '1\n' } });
+    const pull = await repo.openPull({ head: 'topic', base: 'feature' });
+    const run = await stage.open(pull);
+    await stage.sync(run);
+    const tell = (baseRef: string) =>
+      withRun(stage.deps, run, (unit) => updateRun(unit.tx, run, { baseRef, headAt: unit.now }));
+    await tell('main');
+    await expect(stage.sync(run)).rejects.toMatchObject({ code: 'git_unavailable', retryable: true });
+    expect((await stage.run(run)).baseRef).toBe('main');
+    await pull.edit(repo.owner, { base: 'main' });
+    expect(await stage.sync(run)).toMatchObject({ kind: 'synced', files: 2 });
+    // told of something that never came: GitHub's word counts in the end
+    await tell('feature');
+    await stage.database.moveClock(61_000);
+    expect(await stage.sync(run)).toMatchObject({ files: 2 });
+    expect((await stage.run(run)).baseRef).toBe('main');
+  });
+
   it('case 9: a deleted fork is read through the pull ref', async () => {
     const repo = await stage.repository({ a: '1\n' });
     const stranger = stage.gh.createUser('stranger-9');
@@ -437,7 +466,7 @@ describe('size', () => {
     expect(rows[0].longest).toBeLessThanOrEqual(32_768);
   });
 
-  it('case 17: a path that GitHub names and git lacks holds the gate until it is there', async () => {
+  it('case 17, GIT-4: a path that GitHub names and git lacks holds the gate until it is there', async () => {
     const repo = await stage.repository({ a: '1\n' });
     await repo.commit({ branch: 'topic', message: 'One', files: { a: '2\n' } });
     const run = await stage.open(await repo.openPull({ head: 'topic' }));
@@ -451,10 +480,7 @@ describe('size', () => {
           const real = await github.installation(id);
           return {
             ...real,
-            getPull: async (at, number) => ({
-              ...(await real.getPull(at, number)),
-              changedFiles: paths.length,
-            }),
+            getPull: async (at, n) => ({ ...(await real.getPull(at, n)), changedFiles: paths.length }),
             listPullPaths: async () => paths,
           };
         },
@@ -467,9 +493,12 @@ describe('size', () => {
     expect(await reasons()).toEqual([
       { code: 'coverage_gap', detail: 'GitHub names 1 paths that git does not have: ghost.ts' },
     ]);
-    expect(stage.warnings).toContain('sync-run.counts-differ');
+    expect(stage.warnings.splice(0)).toContain('sync-run.counts-differ');
     await stage.sync(run);
     expect(await reasons()).toEqual([]);
+    // a count that differs is a note and holds nothing
+    await syncRun(told(['a', 'a']), { run });
+    expect([stage.warnings, await reasons()]).toEqual([['sync-run.counts-differ'], []]);
   });
 
   it('ADM-3: lines are counted where a route asks for them', async () => {
@@ -522,6 +551,8 @@ describe('size', () => {
     const files = await stage.files(run);
     expect(files['base/0']).toBe('L0 unowned orphan deleted');
     expect(files['both.txt']).toBe('L2 merge-main owned');
+    // case 14: what is owned is what GitHub's own "Files changed" shows
+    expect(Object.keys(files).sort()).toEqual(await stage.listed(run));
   });
 
   it('BLK-1: commits become blocks oldest first; a merge is one too and owns only what it resolved itself', async () => {
@@ -554,6 +585,7 @@ describe('size', () => {
       ['merge-main', [merge]],
       ['last', [last]],
     ]);
+    expect(Object.keys(await stage.files(run)).sort()).toEqual(await stage.listed(run));
     // what the merge took over unchanged from the base is nobody's work here
     expect(await stage.files(run)).toEqual({
       'a.ts': 'L2 first owned',

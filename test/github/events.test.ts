@@ -123,3 +123,51 @@ describe('what a delivery may lack', () => {
     expect(() => readEvent('push', head(`${oid}0`))).toThrow(Refusal);
   });
 });
+
+describe('GAT-5: merge groups', () => {
+  it('GAT-5: a request for checks and an end are read with refs as branches; a base may hold slashes', () => {
+    const asked = payload('merge_group', 'checks_requested') as { merge_group: Record<string, string> };
+    const told = { ...asked, merge_group: { ...asked.merge_group, base_ref: 'refs/heads/release/1.x' } };
+    expect(readEvent('merge_group', bytes(told))).toMatchObject({
+      kind: 'merge_group',
+      action: 'checks_requested',
+      reason: null,
+      head: asked.merge_group['head_sha'],
+      base: asked.merge_group['base_sha'],
+      headRef: asked.merge_group['head_ref']?.replace('refs/heads/', ''),
+      baseRef: 'release/1.x',
+    });
+    const over = { ...told, action: 'destroyed', reason: 'dequeued' };
+    expect(readEvent('merge_group', bytes(over))).toMatchObject({ action: 'destroyed', reason: 'dequeued' });
+    expect(readEvent('merge_group', bytes({ ...told, action: 'rebuilt' }))).toMatchObject({
+      kind: 'ignored',
+    });
+    const { merge_group: _, ...without } = told;
+    expect(() => readEvent('merge_group', bytes(without))).toThrow(Refusal);
+  });
+});
+
+describe('pull_request_review', () => {
+  const read = (action: string) =>
+    readEvent(
+      'pull_request_review',
+      bytes(payload('pull_request_review', action, { installation: { id: 13 } })),
+    );
+
+  it('GAT-6: tells whose review of which head it is, given or dismissed; an edit is no news', () => {
+    const given = read('submitted');
+    expect(given).toMatchObject({
+      kind: 'review',
+      action: 'submitted',
+      commit: expect.stringMatching(/^[0-9a-f]{40}$/),
+      review: expect.stringMatching(/^[0-9]+$/),
+      author: { bot: false },
+    });
+    expect(read('dismissed')).toMatchObject({ kind: 'review', action: 'dismissed' });
+    const edited = payload('pull_request_review', 'submitted', { action: 'edited' });
+    expect(readEvent('pull_request_review', bytes(edited))).toEqual({
+      kind: 'ignored',
+      reason: 'unused_action',
+    });
+  });
+});

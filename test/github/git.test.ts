@@ -435,6 +435,47 @@ describe('changes', () => {
     }
   });
 
+  it('REV-5: files of two heads are paired by their blobs alone, under odd names, also after a force push', async () => {
+    const origin = new Origin();
+    const body = (word: string) => Array.from({ length: 20 }, (_, n) => `line ${n} of ${word}`).join('\n');
+    origin.write('keep', 'x\n');
+    origin.commit('base');
+    const odd = Buffer.from([0x62, 0xff, 0x2f, 0x61]);
+    const blob = (text: string) => {
+      origin.write('blob', text);
+      return origin.git('hash-object', '-w', 'blob');
+    };
+    const [one, other, short] = [blob(`${body('one')}\n`), blob(`${body('other')}\n`), blob('short\n')];
+    rmSync(join(origin.work, 'blob'));
+    origin.git('checkout', '-q', '-b', 'f');
+    origin.write(odd, `${body('one')}\nedited\n`);
+    origin.write('-n.ts', `${body('other')}\nedited\n`);
+    const head = origin.commit('renamed');
+    origin.publish('7', head);
+    const { readPull, git, cloneUrl } = origin.reader();
+    const { files } = await readPull(head);
+    const came = files.map(({ path, blobHead }) => ({ path, blob: blobHead ?? '' }));
+    // blobs of a head that is no longer anywhere: here from the object store, at GitHub for as long as it keeps them
+    for (const oid of [one, other, short])
+      execFileSync('git', ['-C', origin.bare, 'hash-object', '-w', '--stdin'], {
+        input: `${origin.git('cat-file', 'blob', oid)}\n`,
+      });
+    const gone = [
+      { path: 'was/one.ts', blob: one },
+      { path: 'was/other.ts', blob: other },
+      { path: 'was/short.ts', blob: short },
+      { path: 'was/unknown.ts', blob: 'e'.repeat(40) },
+    ];
+    const pairs = await git.pairSimilar(origin.repository, cloneUrl, '', gone, came);
+    expect(new Map(pairs.map(({ from, to }) => [String(from), pathKey(to)]))).toEqual(
+      new Map([
+        ['was/one.ts', odd.toString('latin1')],
+        ['was/other.ts', '-n.ts'],
+      ]),
+    );
+    expect(await git.pairSimilar(origin.repository, cloneUrl, '', [], came)).toEqual([]);
+  });
+
   it('case 24: what is added and deleted again is no file, but its commits tell', async () => {
     const origin = new Origin();
     origin.write('old/auth.ts', 'auth\n');
@@ -479,5 +520,16 @@ describe('changes', () => {
     await readPull(sibling);
     expect(await git.isAncestor(origin.repository, next, sibling)).toBe(false);
     expect(await git.isAncestor(origin.repository, 'e'.repeat(40), sibling)).toBeNull();
+    // the old head was merged, the base went on, and the branch begins anew from there: behind the cut
+    origin.git('checkout', '-q', 'main');
+    origin.git('merge', '-q', '--ff-only', next);
+    for (let i = 0; i < 3; i++) origin.commit(`base ${i}`);
+    origin.git('checkout', '-q', '-B', 'f');
+    const anew = origin.commit('anew');
+    origin.publish('7', anew);
+    await readPull(anew);
+    expect(await git.isAncestor(origin.repository, next, anew), 'never false where it cannot see').not.toBe(
+      false,
+    );
   });
 });

@@ -8,6 +8,7 @@ import type * as z from 'zod';
 import { cutTickets } from '../../app/flow/cut-tickets.ts';
 import type { Deps } from '../../app/flow/deps.ts';
 import { secretHash } from '../../app/flow/login.ts';
+import type { GitHub } from '../../app/github/port.ts';
 import { runnerApi } from '../../app/http/runner-api.ts';
 import { createVerifier } from '../../app/http/runner-auth.ts';
 import type { leaseResponse, TicketResult } from '../../app/protocol/runner.ts';
@@ -30,6 +31,7 @@ export type Lease = z.infer<typeof leaseResponse>['leases'][number];
 /** Any answer of the API; each test says what it expects of it. */
 interface Answered {
   readonly leases: Lease[];
+  readonly next: { readonly leases: Lease[]; readonly done: boolean };
   readonly token: string;
   readonly runner: string;
   readonly session: string;
@@ -46,14 +48,19 @@ export let issuer: TestIssuer;
 export let deps: Deps;
 let base: string;
 let close: () => Promise<void>;
-const stopping = new AbortController();
 
 /** Serves the runner API over HTTP on a database of its own; call it in `beforeAll`. */
 export async function startApi(): Promise<void> {
   db = await testDatabase();
   issuer = await testIssuer();
   deps = queueDeps(db.database);
+  deps = {
+    ...deps,
+    github: { ...deps.github, slug: async () => 'countersign', installation: async () => github },
+  };
   const verify = createVerifier({ issuers: [issuer.url], audience: AUDIENCE, cooldownMs: 60_000 });
+  // each file's own: a worker loads this module once for all its files, and a server that stops ends every poll at once
+  const stopping = new AbortController();
   const app = runnerApi(deps, { verify, stopping: stopping.signal });
   const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' });
   await new Promise<void>((done) => server.once('listening', () => done()));
@@ -65,6 +72,38 @@ export async function startApi(): Promise<void> {
     });
   await seedRepository(db.database);
 }
+
+/** What GitHub says of a workflow run, or how it fails; a test may set it to another and must set it back. */
+export const told: {
+  run: Partial<WorkflowRunInfo> | null;
+  failure: Error | null;
+  /** The token that reads a repository. */
+  readToken: GitHub['readToken'];
+} = {
+  run: {},
+  failure: null,
+  readToken: async () => 'ghs_test',
+};
+type WorkflowRunInfo = NonNullable<Awaited<ReturnType<GitHub['getWorkflowRun']>>>;
+const github = {
+  readToken: (repository: Parameters<GitHub['readToken']>[0]) => told.readToken(repository),
+  getWorkflowRun: async (): Promise<WorkflowRunInfo | null> => {
+    if (told.failure !== null) throw told.failure;
+    if (told.run === null) return null;
+    return {
+      status: 'in_progress',
+      conclusion: null,
+      attempt: 1,
+      title: 'countersign',
+      event: 'workflow_dispatch',
+      headSha: 'd'.repeat(40),
+      headBranch: 'main',
+      path: '.github/workflows/countersign.yml',
+      actor: 'countersign[bot]',
+      ...told.run,
+    };
+  },
+} as unknown as GitHub;
 
 /** Stops all of it; call it in `afterAll`. */
 export async function stopApi(): Promise<void> {
@@ -80,12 +119,14 @@ export async function clearQueue(): Promise<void> {
   await db.database.db.execute(sql`delete from ticket`);
   await db.database.db.execute(sql`delete from lease`);
   await db.database.db.execute(sql`update slot set session_id = null`);
+  await db.database.db.execute(sql`delete from slot_wish`);
 }
 
 /** One call over HTTP. */
-export async function call(path: string, body?: unknown, token?: string) {
+export async function call(path: string, body?: unknown, token?: string, signal?: AbortSignal) {
   const response = await fetch(`${base}${path}`, {
     method: body === undefined ? 'GET' : 'POST',
+    ...(signal === undefined ? {} : { signal }),
     headers: {
       'content-type': 'application/json',
       // a refused body leaves a connection that the next request must not use
@@ -147,13 +188,13 @@ export function claims(of: { workflowRun: string }, more: Record<string, unknown
 }
 
 /** The body of a login. */
-export const loginBody = (oidc: string, nonce: string | null) => ({
+export const loginBody = (oidc: string, nonce: string | null, keys: readonly string[] | null = null) => ({
   protocol: '1.0',
   oidc,
   nonce,
   version: '0.1.0',
   capacity: 4,
-  keys: null,
+  keys,
 });
 
 /** Dispatches for a run and logs its runner in. */

@@ -33,8 +33,10 @@ export async function endingOf(stage: Ended, pull: Pull, heads: readonly string[
     'select state, count(*)::int as n from ticket where run_id = $1 group by state',
     [run.id],
   );
+  // with why it failed: a round of a thousand is not met again soon
   const deliveries = await stage.query<{ state: string; n: number }>(
-    'select state, count(*)::int as n from delivery where repository_id = $1 group by state',
+    `select concat_ws(' ', state, case when state = 'failed' then event || ' ' || error end) as state, count(*)::int as n
+     from delivery where repository_id = $1 group by 1`,
     [String(pull.repository.id)],
   );
   // findings are numbered in the order of their results, which is a matter of time
@@ -136,8 +138,6 @@ function subjectOf(
           .sort(),
       );
     case 'ticket.ended':
-      // a lease whose answer died with the app is a lost grant, and truly recorded as one
-      if (!row.data.final && row.data.end === 'lost_runner') return [];
       return of(showPath(row.data.path), row.data.block, row.data.round, row.data.end, row.data.final);
     case 'finding.raised':
       return of(showPath(row.data.path), row.data.start_line, row.data.severity, row.data.state);

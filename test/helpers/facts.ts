@@ -43,7 +43,18 @@ export class FactList {
 
   /** A head with its whole file set, decided. */
   head(paths: readonly DecidedPath[], more: Partial<RowData<'run.head'>> = {}): this {
-    this.add('run.head', {
+    const names = new Set(paths.map((path) => pathKey(path.path)));
+    const gone = this.#present.flatMap((path) => (names.has(pathKey(path.path)) ? [] : [path.path]));
+    this.#present = paths;
+    this.add('decision', {
+      question: 'level',
+      source: 'rules',
+      head: more.head ?? HEAD,
+      policy: sha('policy'),
+      gone,
+      paths: [...paths],
+    });
+    return this.add('run.head', {
       head: HEAD,
       base_ref: 'main',
       base: commit('b'),
@@ -56,17 +67,47 @@ export class FactList {
       files_digest: digestOf(paths.map((path) => path.path)),
       ...more,
     });
-    const names = new Set(paths.map((path) => pathKey(path.path)));
-    const gone = this.#present.flatMap((path) => (names.has(pathKey(path.path)) ? [] : [path.path]));
-    this.#present = paths;
-    return this.add('decision', {
-      question: 'level',
-      source: 'rules',
-      head: more.head ?? HEAD,
-      policy: sha('policy'),
-      gone,
-      paths: [...paths],
+  }
+
+  /** Who opened the pull request, and who made and pushed all of the head: account `1`, or others. */
+  made(by: readonly string[] = ['1'], more: Partial<RowData<'run.people'>> = {}): this {
+    if (this.rows.every((row) => row.kind !== 'run.opened'))
+      this.add('run.opened', {
+        pull: '7',
+        group_head: null,
+        epoch: 1,
+        author: { id: '1', login: 'ada' },
+        reason: 'opened',
+      });
+    const head = more.head ?? HEAD;
+    this.add('run.pushed', { head, before: null, pusher: by[0] ?? '1' });
+    return this.add('run.people', {
+      head,
+      merge_base: commit('b'),
+      first: true,
+      last: true,
+      commits: [head],
+      groups: [{ accounts: [...by], heads: [head], unattributed: false, paths: null }],
+      ...more,
     });
+  }
+
+  /** What somebody did on the head: `/approve` by account `2` with write, or something else. */
+  act(more: Partial<RowData<'human.acted'>> & { by?: string; kind?: 'person' | 'bot' | 'app' } = {}): this {
+    const { by = '2', kind = 'person', ...data } = more;
+    this.add('human.acted', {
+      act: 'approve',
+      head: HEAD,
+      permission: 'write',
+      clause: null,
+      paths: [],
+      self: false,
+      text: sha('reason'),
+      ...data,
+    });
+    const row = this.rows.pop();
+    if (row !== undefined) this.rows.push({ ...row, actor: { kind, id: by, via: 'comment' } });
+    return this;
   }
 
   /** Consent to spend. */

@@ -1,5 +1,6 @@
 /** What the tests of the gate start from: two files, a policy, and nothing that holds them. */
 import { decideGate, type GateFacts, type GatePolicy } from '../../app/domain/gate/decide.ts';
+import { DEFAULT_PEOPLE } from '../../app/domain/people/rules.ts';
 import { foldRows } from '../../app/domain/run-state/fold.ts';
 import { decided, FactList, HEAD } from './facts.ts';
 
@@ -12,6 +13,12 @@ export const policy: GatePolicy = {
   blockAt: 'high',
   deadlineMs: 6 * HOUR,
   allowUnreviewed: ['generated', 'moved', 'lockfile', 'deleted'],
+  people: DEFAULT_PEOPLE,
+  patienceMs: HOUR / 2,
+  rounds: 3,
+  consensus: [],
+  verify: new Map(),
+  onUnavailable: 'human',
 };
 /** What a gate is given besides its rows: nothing that holds it. */
 export const facts = (more: Partial<GateFacts> = {}): GateFacts => ({

@@ -17,6 +17,7 @@ import { type PublishChecksInput, publishChecks, sweepChecks } from '../../app/f
 import { createGitReader } from '../../app/github/git.ts';
 import { createGitHubApp } from '../../app/github/octokit.ts';
 import type { GitHub, GitHubApp } from '../../app/github/port.ts';
+import type { Signer } from '../../app/signing/signer.ts';
 import { upsertInstallation, upsertRepository } from '../../db/store/installation.ts';
 import { storePolicy } from '../../db/store/policy.ts';
 import { updateRun } from '../../db/store/run.ts';
@@ -38,6 +39,8 @@ export interface TestFinding {
   readonly line?: number;
   readonly end?: number;
   readonly severity?: RowData<'finding.raised'>['severity'];
+  readonly quote?: string;
+  readonly suggestion?: string;
 }
 
 /** Everything that runs for one test file. */
@@ -105,8 +108,8 @@ function unpaced(make: () => GitHubApp): GitHubApp {
   });
 }
 
-/** Starts it; `close()` in `afterAll`. */
-export async function gateStage(): Promise<GateStage> {
+/** Starts it, with a signer of its own or the one given; `close()` in `afterAll`. */
+export async function gateStage(signer: Signer = testSigner()): Promise<GateStage> {
   const database = await testDatabase();
   const folder = await mkdtemp(join(tmpdir(), 'countersign-gate-'));
   const gh = await startGitHub();
@@ -115,7 +118,7 @@ export async function gateStage(): Promise<GateStage> {
   const log = pino({ level: process.env['GATE_LOG'] ?? 'silent' });
   const deps: Deps = {
     database: database.database,
-    signer: testSigner(),
+    signer,
     github: unpaced(() =>
       createGitHubApp({
         appId: String(app.id),
@@ -362,14 +365,18 @@ export async function gateStage(): Promise<GateStage> {
             raised.flatMap((one, i) => [
               one.title ?? `Finding ${findings + i + 1}`,
               one.body ?? `Body of finding ${findings + i + 1}.`,
-              'quote',
+              one.quote ?? 'quote',
+              one.suggestion ?? '',
             ]),
           );
           for (const [index, one] of raised.entries()) {
             const number = ++findings;
             const fingerprint = sha(`${path} ${number}`);
             prints.push(fingerprint);
-            const [title = '', body = '', quote = ''] = texts.slice(index * 3, index * 3 + 3);
+            const [title = '', body = '', quote = '', suggestion = ''] = texts.slice(
+              index * 4,
+              index * 4 + 4,
+            );
             const data: RowData<'finding.raised'> = {
               finding: number,
               fingerprint,
@@ -388,7 +395,7 @@ export async function gateStage(): Promise<GateStage> {
               title,
               body,
               quote,
-              suggestion: null,
+              suggestion: one.suggestion === undefined ? null : suggestion,
             };
             unit.append('finding.raised', { ...by, block, data });
           }

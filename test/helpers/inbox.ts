@@ -89,6 +89,7 @@ export async function inboxStage(
     serverUrl: gh.url,
     oidcIssuer: 'https://issuer.test',
     oidcAudience: null,
+    signIn: null,
   };
   const servers: RunningServer[] = [];
   const start = async () => {

@@ -110,6 +110,7 @@ export async function killedStage({ replicaWorks = false }: KilledStageOptions =
       serverUrl: gh.url,
       oidcIssuer: gh.oidc.issuer,
       oidcAudience: null,
+      signIn: null,
     },
     replicaWorks ? { graceMs: 2_000 } : { worker: false },
   );

@@ -1,7 +1,7 @@
-/** Real child processes of TypeScript files under test/processes. */
+/** Real child processes of the programs under test/processes, and of the app's own. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { inject } from 'vitest';
 
 /** A child process with what it printed so far. */
 export interface Child {
@@ -18,15 +18,19 @@ export interface Child {
   kill(): void;
 }
 
+/** The file to start with Node: `main` or `cli` of the app, or a name under test/processes. */
+export function programFile(name: string): string {
+  const { folder, failure } = inject('programs');
+  if (failure !== null) throw new Error(`the programs could not be bundled: ${failure}`);
+  return join(folder, `${name}.mjs`);
+}
+
 /**
  * Starts `test/processes/<name>.ts` with arguments, and with this environment instead of the test's.
  * It runs in one process, so that a kill ends the program itself.
  */
 export function startChild(name: string, args: readonly string[], env = process.env): Child {
-  const file = fileURLToPath(new URL(`../processes/${name}.ts`, import.meta.url));
-  // the loader and not its command line: that would be a parent, and killing it would leave the program
-  const loader = createRequire(import.meta.url).resolve('tsx');
-  const child = spawn(process.execPath, ['--import', loader, file, ...args], {
+  const child = spawn(process.execPath, [programFile(name), ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env,
   });

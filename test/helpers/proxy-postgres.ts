@@ -2,6 +2,7 @@
  * A proxy before Postgres that reads the wire: it knows each statement before the server has it and
  * each answer before the client has it, so that a test can end the client, cut the wire or let the
  * statement fail at exactly that point. Extended messages are kept until their Sync: one unit, one answer.
+ * A strike at one statement of a unit is one at the whole of it, as the server never does half of what it skips.
  */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
@@ -99,7 +100,8 @@ class Connection {
   #silent = false;
   #inTransaction = false;
   #batch: Buffer[] = [];
-  #sql = '';
+  /** What the unit that is being kept asks for, in order. */
+  #sql: string[] = [];
 
   constructor(client: Socket, server: Socket, watch: (statement: Statement) => Strike | undefined) {
     this.#client = client;
@@ -125,25 +127,29 @@ class Connection {
     if (this.#silent) return;
     const type = this.#started ? message[0] : undefined;
     this.#started = true;
-    if (type === QUERY) this.#unit(text(message, 5), [message]);
-    else if (type === SYNC) this.#unit(this.#sql, [...this.#batch.splice(0), message]);
+    if (type === QUERY) this.#unit([text(message, 5)], [message]);
+    else if (type === SYNC) this.#unit(this.#sql.splice(0), [...this.#batch.splice(0), message]);
     else if (type === FLUSH)
       throw new Error('the proxy keeps extended messages until Sync: Flush is not known');
     else if (type !== undefined && EXTENDED.has(type)) {
       if (type === PARSE) {
         const name = text(message, 5);
-        this.#sql = text(message, 5 + Buffer.byteLength(name) + 1);
-        this.#prepared.set(name, this.#sql);
+        this.#prepared.set(name, text(message, 5 + Buffer.byteLength(name) + 1));
       } else if (type === BIND) {
         const portal = text(message, 5);
-        this.#sql = this.#prepared.get(text(message, 5 + Buffer.byteLength(portal) + 1)) ?? '';
+        this.#sql.push(this.#prepared.get(text(message, 5 + Buffer.byteLength(portal) + 1)) ?? '');
       }
       this.#batch.push(message);
     } else this.#server.write(message);
   }
 
-  #unit(sql: string, unit: readonly Buffer[]): void {
-    const strike = this.#watch({ sql, place: this.#placeOf(sql) });
+  #unit(statements: readonly string[], unit: readonly Buffer[]): void {
+    let strike: Strike | undefined;
+    let sql = '';
+    for (sql of statements) {
+      strike = this.#watch({ sql, place: this.#placeOf(sql) });
+      if (strike !== undefined) break;
+    }
     if (strike?.when === 'before') {
       this.#silent = true;
       strike.act(() => this.#cut());

@@ -156,13 +156,14 @@ export async function seedLogin(
   database: Database,
   runId: string | null = null,
   repositoryId = REPOSITORY,
+  installationId = INSTALLATION,
 ): Promise<{ id: string; token: string }> {
   const id = randomBytes(8).toString('hex');
   const token = randomBytes(32).toString('base64url');
   await database.transaction(async (tx: Tx) => {
     await addRunner(tx, {
       id,
-      installationId: INSTALLATION,
+      installationId,
       repositoryId,
       pool: 'p',
       workflowRun: null,
@@ -180,7 +181,7 @@ export async function seedLogin(
         tokenHash: tokenHash(token),
         identity: {
           role: 'worker',
-          installation: INSTALLATION,
+          installation: installationId,
           repository: repositoryId,
           run: runId,
           workflowRun: null,
@@ -214,7 +215,15 @@ export function queueDeps(database: Database, signer: Signer = testSigner(), mor
       redeliver: never,
       installation: never,
     },
-    git: { readPull: never, readBlobs: never, readPath: never, readEntries: never, isAncestor: never },
+    git: {
+      readPull: never,
+      readGroup: never,
+      readBlobs: never,
+      readPath: never,
+      readEntries: never,
+      pairSimilar: never,
+      isAncestor: never,
+    },
     log: { info: () => {}, warn: () => {}, error: () => {} },
     ids: {
       next: () => `${Date.now().toString(36)}${randomBytes(6).toString('hex')}${(n++).toString(36)}`,

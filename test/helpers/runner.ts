@@ -19,9 +19,13 @@ export interface TestRunner {
   finish(lease: GivenLease, more?: Partial<TicketResult>): Promise<void>;
 }
 
-/** Logs a runner in, of the seeded repository unless another is named. */
-export async function testRunner(deps: Deps, repositoryId?: string): Promise<TestRunner> {
-  const login = await seedLogin(deps.database, null, repositoryId);
+/** Logs a runner in, of the seeded repository and installation unless others are named. */
+export async function testRunner(
+  deps: Deps,
+  repositoryId?: string,
+  installationId?: string,
+): Promise<TestRunner> {
+  const login = await seedLogin(deps.database, null, repositoryId, installationId);
   const claim = async (lease: GivenLease): Promise<LeaseClaim> => ({
     login: await authenticate(deps, login.token),
     lease: lease.id,
@@ -32,7 +36,14 @@ export async function testRunner(deps: Deps, repositoryId?: string): Promise<Tes
     ...login,
     claim,
     lease: async (max = 1) =>
-      (await leaseNow(deps, { login: await authenticate(deps, login.token), max })).leases,
+      (
+        await leaseNow(deps, {
+          login: await authenticate(deps, login.token),
+          max,
+          request: null,
+          again: false,
+        })
+      ).leases,
     async finish(lease, more = {}) {
       const reviewer = lease.ticket.reviewers[0];
       if (reviewer === undefined) throw new Error('a ticket without a reviewer');

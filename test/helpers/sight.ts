@@ -42,7 +42,7 @@ export function sticky(stage: TestStage, pull: Pull): string {
 
 /** Waits until something holds, asking every 20 ms; fails with what `or` says. */
 export async function eventually(holds: () => boolean | Promise<boolean>, or: () => string): Promise<void> {
-  const end = Date.now() + 25_000;
+  const end = Date.now() + 120_000;
   while (!(await holds())) {
     if (Date.now() > end) throw new Error(or());
     await new Promise((resolve) => setTimeout(resolve, 20));

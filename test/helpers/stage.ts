@@ -18,17 +18,20 @@ import type { Pull } from '../../sandbox/pull.ts';
 import type { Repository, RepositoryOptions } from '../../sandbox/repository.ts';
 import { type TestDatabase, testDatabase } from './database.ts';
 
+// a start of awk is a tenth of one of Node, and every ticket of the suite is one
+const marker = String.raw`/BUG|NIT/{f=f (n++?",":"") "{\"start_line\":" NR ",\"severity\":\"" (/BUG/?"high":"low") "\",\"title\":\"Marked line\",\"body\":\"The line is marked.\"}"}
+!s&&match($0,/SLEEP [0-9]+/){s=substr($0,RSTART+6,RLENGTH-6)}
+END{if(s)system("sleep " s/1000);print "{\"version\":1,\"count\":" (n+0) ",\"findings\":[" f "]}"}`;
+
 /**
- * A command reviewer in one line of shell-free argv: every line that holds BUG is a high finding,
- * NIT a low one. It sleeps as long as a line `SLEEP <ms>` says, so that a test can hold a review.
+ * A command reviewer of three lines: every line that holds BUG is a high finding, NIT a low one. It
+ * sleeps as long as the first line with `SLEEP <ms>` says, so that a test can hold a review.
  */
 export const markerPolicy = (more = ''): string => `version: 1
 reviewers:
   marker:
     uses: command
-    run: [node, -e, ${JSON.stringify(
-      "const fs=require('node:fs');const t=fs.readFileSync(process.argv[1],'utf8').split('\\n');const s=t.map(l=>/SLEEP (\\d+)/.exec(l)).find(Boolean);setTimeout(()=>{const f=t.flatMap((l,i)=>/BUG|NIT/.test(l)?[{start_line:i+1,severity:/BUG/.test(l)?'high':'low',title:'Marked line',body:'The line is marked.'}]:[]);console.log(JSON.stringify({version:1,count:f.length,findings:f}))},s?Number(s[1]):0)",
-    )}, '{path}']
+    run: [awk, ${JSON.stringify(marker)}, '{path}']
     output: countersign
     paths: ['**']
     deletions: false
@@ -115,6 +118,7 @@ export async function testStage(
       oidcIssuer: gh.oidc.issuer,
       // every server of the stage answers for the first one's address, as replicas behind one URL do
       oidcAudience: servers[0]?.url ?? null,
+      signIn: { clientId: app.clientId, clientSecret: app.clientSecret },
     };
     const { log } = options;
     const server = await startServer(
@@ -126,6 +130,7 @@ export async function testStage(
   };
   const server = await start();
   gh.deliverTo(app, `${server.url}/api/github/webhooks`);
+  app.callbackUrls.push(`${server.url}/signin/callback`);
 
   const stage: TestStage = {
     gh,
@@ -156,7 +161,7 @@ export async function testStage(
       return { repository, installation };
     },
     another: start,
-    async settle(timeoutMs = 30_000) {
+    async settle(timeoutMs = 120_000) {
       const end = Date.now() + timeoutMs;
       for (let quiet = 0; quiet < 3; ) {
         await gh.idle(timeoutMs);
@@ -174,7 +179,7 @@ export async function testStage(
       await server.sweep();
     },
     gate: (pull, sha = pull.head.sha) => gh.governing(pull.repository, sha, 'countersign', app),
-    async verdict(pull, { sha, until, timeoutMs = 25_000 } = {}) {
+    async verdict(pull, { sha, until, timeoutMs = 120_000 } = {}) {
       const end = Date.now() + timeoutMs;
       for (;;) {
         const run = stage.gate(pull, sha);

@@ -12,7 +12,7 @@ import { verifyRun } from '../../app/flow/verify-run.ts';
 import { createGitReader } from '../../app/github/git.ts';
 import { createGitHubApp } from '../../app/github/octokit.ts';
 import { silentLog } from '../../app/server/log.ts';
-import { upsertInstallation, upsertRepository } from '../../db/store/installation.ts';
+import { findRepository, upsertInstallation, upsertRepository } from '../../db/store/installation.ts';
 import { findRun, type Run } from '../../db/store/run.ts';
 import { type SandboxGitHub, startGitHub } from '../../sandbox/github.ts';
 import type { Pull } from '../../sandbox/pull.ts';
@@ -43,6 +43,8 @@ export interface SyncStage {
   open(pull: Pull, reason?: 'opened' | 'enrolled' | 'reconciled'): Promise<string>;
   sync(run: string): Promise<SyncOutcome>;
   run(id: string): Promise<Run>;
+  /** The paths that GitHub itself lists as changed by a run's pull request, sorted. */
+  listed(id: string): Promise<string[]>;
   /** Verified rows, folded; throws unless the chain is intact. */
   state(id: string): Promise<RunState>;
   rows(id: string): Promise<Awaited<ReturnType<typeof verifyRun>>['rows']>;
@@ -124,7 +126,13 @@ export async function syncStage(): Promise<SyncStage> {
           block: null,
           actor,
           cause,
-          data: { pull: record.pull, group_head: null, epoch: 1, author: null, reason },
+          data: {
+            pull: record.pull,
+            group_head: null,
+            epoch: 1,
+            author: { id: String(pull.user.id), login: pull.user.login },
+            reason,
+          },
         });
       });
       return id;
@@ -134,6 +142,13 @@ export async function syncStage(): Promise<SyncStage> {
       const found = await findRun(deps.database.db, id);
       if (found === null) throw new Error(`no run ${id}`);
       return found;
+    },
+    async listed(id) {
+      const { installationId, repositoryId, pull } = await stage.run(id);
+      const github = await deps.github.installation(installationId);
+      const at = await findRepository(database.database.db, repositoryId);
+      if (at === null || pull === null) throw new Error(`${id} is of no pull request`);
+      return (await github.listPullPaths(at, pull)).sort();
     },
     async rows(id) {
       const { verdict, rows } = await verifyRun(deps, await stage.run(id), { full: true });

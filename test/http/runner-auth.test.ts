@@ -1,8 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Fault } from '../../app/errors.ts';
 import { createVerifier } from '../../app/http/runner-auth.ts';
-import { upsertRepository } from '../../db/store/installation.ts';
+import {
+  findRepository,
+  setSetupCause,
+  upsertEnrolment,
+  upsertRepository,
+} from '../../db/store/installation.ts';
+import { storePolicy } from '../../db/store/policy.ts';
 import {
   AUDIENCE,
   call,
@@ -20,9 +27,10 @@ import {
   startApi,
   stopApi,
   submit,
+  told,
 } from '../helpers/api.ts';
 import { testIssuer } from '../helpers/issuer.ts';
-import { INSTALLATION, OWNER } from '../helpers/queue.ts';
+import { INSTALLATION, OWNER, POLICY, REPOSITORY } from '../helpers/queue.ts';
 
 beforeAll(startApi);
 afterAll(stopApi);
@@ -154,6 +162,44 @@ describe('who gets a login', () => {
       expect(await refused(await issuer.mint(claims(of, more)), of.nonce)).toEqual([403, 'forbidden']);
   });
 
+  test('RUN-9: a job without a key of any model is set-up that is not complete, and leases nothing', async () => {
+    const run = await runWith(['src/a.ts']);
+    await db.database.transaction(async (tx) => {
+      const state = {
+        repositoryId: REPOSITORY,
+        state: 'valid',
+        commit: 'b'.repeat(40),
+        mode: 'enforce',
+      } as const;
+      await upsertEnrolment(tx, {
+        ...state,
+        baseRef: 'main',
+        policyHash: await storePolicy(tx, POLICY),
+        error: null,
+      });
+    });
+    const cause = async () => (await findRepository(db.database.db, REPOSITORY))?.setupCause;
+    const enter = async (keys: string[] | null) => {
+      const of = await dispatched(run);
+      const answer = await call('/api/v1/login', loginBody(await issuer.mint(claims(of)), of.nonce, keys));
+      expect(answer.status).toBe(200);
+      return call('/api/v1/leases', { max: 1, wait_ms: 0 }, answer.body.token);
+    };
+    // one model of two is enough, and an Action that tells nothing proves nothing
+    for (const keys of [['XAI_API_KEY', 'OTHER_TOKEN'], null]) {
+      expect((await enter(keys)).body.leases?.length ?? 0).toBeLessThanOrEqual(1);
+      expect(await cause()).toBeNull();
+    }
+    const held = await enter(['OTHER_TOKEN']);
+    expect(held.body).toMatchObject({ leases: [], done: true });
+    expect(await cause()).toContain('it needs OPENAI_API_KEY, XAI_API_KEY');
+    const { rows } = await db.database.db.execute(
+      sql`select key from graphile_worker.jobs where key = ${`decide-gate:${run}`}`,
+    );
+    expect(rows, 'the gate says so').toHaveLength(1);
+    await db.database.transaction((tx) => setSetupCause(tx, REPOSITORY, null));
+  });
+
   test('AUT-1: a token id passes once, also when two replicas get it at the same moment', async () => {
     const of = await dispatched('none');
     const token = await issuer.mint(claims(of));
@@ -175,6 +221,40 @@ describe('who gets a login', () => {
       403,
       'owner_mismatch',
     ]);
+  });
+
+  test.each<[string, Partial<NonNullable<typeof told.run>> | null]>([
+    ['no run', null],
+    ['another event', { event: 'push' }],
+    ['another attempt', { attempt: 2 }],
+    ['another commit', { headSha: 'e'.repeat(40) }],
+    ['another branch', { headBranch: 'feature' }],
+    ['another file', { path: '.github/workflows/evil.yml' }],
+    ['a person who started it with our nonce', { actor: 'mallory' }],
+    ['a bot of another app', { actor: 'countersign-2[bot]' }],
+  ])('facts/security.md §4 check 9: GitHub tells of %s for the run of a good token: 403', async (_, run) => {
+    const of = await dispatched('none');
+    const token = await issuer.mint(claims(of));
+    told.run = run;
+    try {
+      expect(await refused(token, of.nonce)).toEqual([403, 'forbidden']);
+    } finally {
+      told.run = {};
+    }
+    // nothing was spent by it
+    expect((await call('/api/v1/login', loginBody(token, of.nonce))).status).toBe(200);
+  });
+
+  test('facts/security.md §4 check 9: GitHub that is away is 503, and the same token passes once it is back', async () => {
+    const of = await dispatched('none');
+    const token = await issuer.mint(claims(of));
+    told.failure = new Fault('github_unavailable', 'no answer', { retryable: true });
+    try {
+      expect(await refused(token, of.nonce)).toEqual([503, 'github_unavailable']);
+    } finally {
+      told.failure = null;
+    }
+    expect((await call('/api/v1/login', loginBody(token, of.nonce))).status).toBe(200);
   });
 
   test('case 59, RID-1: the same job logs in again, keeps its leases, and its old token is worth nothing', async () => {

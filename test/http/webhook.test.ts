@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type StoreDelivery, storeDelivery } from '../../app/flow/store-delivery.ts';
 import { MAX_BODY_BYTES, WEBHOOK_PATH, webhook } from '../../app/http/webhook.ts';
 import { connect, type Database } from '../../db/client.ts';
+import { cpuNow } from '../helpers/cpu.ts';
 import { type TestDatabase, testDatabase } from '../helpers/database.ts';
 import { payload } from '../helpers/payloads.ts';
 
@@ -136,10 +137,31 @@ describe('a delivery that is signed', () => {
     expect(rows).toEqual([{ n: push.length }]);
   });
 
-  it('case 3: is answered well within the limit, since nothing but storing happens before', async () => {
-    const started = performance.now();
+  it('OPS-1, case 3: is answered once it is stored: that is all that is waited for, and no work was begun', async () => {
+    let stored: () => void = () => {};
+    const storing = new Promise<void>((done) => {
+      stored = done;
+    });
+    const asked: string[] = [];
+    const slow = await edge(async ({ id }) => {
+      asked.push(id);
+      await storing;
+      return { fresh: true };
+    });
+    let answered = false;
+    const answer = post(opened, { 'x-github-delivery': 'slow' }, slow.url).finally(() => {
+      answered = true;
+    });
+    await expect.poll(() => asked).toEqual(['slow']);
+    expect(answered).toBe(false);
+    stored();
+    expect((await answer).status).toBe(202);
+    slow.server.closeAllConnections();
+    await new Promise((done) => slow.server.close(done));
+    // the real store: nobody works the queue here, and the answer came all the same
     await post(opened);
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect((await inbox()).map(({ state }) => state)).toEqual(['stored']);
+    expect(await jobs()).toHaveLength(1);
   });
 });
 
@@ -152,6 +174,7 @@ describe('a delivery that is not', () => {
   });
 
   const right = sign(opened).slice('sha256='.length);
+  // a trailing space (case 68) is HTTP's own: no server sees it, so it is neither right nor wrong
   const wrong: [string, string | undefined][] = [
     ['absent', undefined],
     ['empty', ''],
@@ -280,9 +303,13 @@ describe('attack 9: a body that means harm', () => {
     };
     const first = Buffer.from(`{"action":"x","a":"${'a'.repeat(800_000)}"}`);
     const other = Buffer.from(`{"action":"x","a":"${'a'.repeat(400_000)}"}`);
+    let arrived = () => 0;
+    small.server.once('connection', (socket) => {
+      arrived = () => socket.bytesRead;
+    });
     const held = begin(first);
-    await new Promise<void>((done) => held.sent.write(first.subarray(0, 799_000), () => done()));
-    await new Promise((done) => setTimeout(done, 100));
+    held.sent.write(first.subarray(0, 799_000));
+    await expect.poll(() => arrived()).toBeGreaterThan(799_000);
     const late = begin(other);
     late.sent.end(other);
     expect(await late.status).toBe(503);
@@ -304,12 +331,13 @@ describe('attack 9: a body that means harm', () => {
     ['a number', '7'],
     ['empty', ''],
   ])('%s is 400 and stores nothing', async (_, body) => {
-    const started = performance.now();
+    const started = cpuNow();
     expect((await post(body, { 'x-github-event': 'something_new' })).status).toBe(400);
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(cpuNow() - started).toBeLessThan(5_000);
     expect(await inbox()).toEqual([]);
   });
 
+  // taken, not refused as the attack has it: GitHub signed it, and case 68 wants what is signed to count
   it('with __proto__ and constructor keys pollutes nothing', async () => {
     const body = '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},"action":"x"}';
     expect((await post(body, { 'x-github-event': 'something_new' })).status).toBe(202);

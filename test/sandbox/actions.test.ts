@@ -54,7 +54,7 @@ async function dispatch(
 }
 
 const until = async (what: () => boolean): Promise<void> => {
-  for (let i = 0; i < 600 && !what(); i++) await new Promise((resolve) => setTimeout(resolve, 20));
+  for (let i = 0; i < 3000 && !what(); i++) await new Promise((resolve) => setTimeout(resolve, 20));
   expect(what()).toBe(true);
 };
 
@@ -111,7 +111,9 @@ describe('dispatch (facts §7)', () => {
     expect(job?.log).toContain('README.md');
     expect(job?.log).not.toContain('must not be seen');
     expect(job?.log).not.toContain('ACTIONS_ID_TOKEN');
-    expect(job?.annotations).toEqual([{ level: 'warning', message: 'look at ***' }]);
+    expect(job?.annotations).toEqual([
+      { level: 'warning', title: null, path: '.github', line: 1, message: 'look at ***' },
+    ]);
     expect(job?.summary).toBe('# Done\n');
     expect(job?.steps.map((step) => step.conclusion)).toEqual(['success', 'success', 'success', 'skipped']);
     const { data } = await octokit.rest.actions.getWorkflowRun({ ...at, run_id: run.id });
@@ -166,7 +168,7 @@ describe('dispatch (facts §7)', () => {
   it('an action from elsewhere cannot be resolved, later steps are skipped', async () => {
     await put(
       'foreign.yml',
-      workflow('- uses: actions/checkout@v7\n- run: "true"\n- if: always()\n  run: echo still'),
+      workflow('- uses: actions/setup-elsewhere@v7\n- run: "true"\n- if: always()\n  run: echo still'),
     );
     const run = await dispatch('foreign.yml');
     await gh.idle();

@@ -12,7 +12,7 @@ const gh = await startGitHub();
 const alice = gh.createUser('alice');
 const text = 'on: workflow_dispatch\\njobs: {a: {runs-on: x, steps: [{run: "echo $$; exec sleep 300"}]}}\\n';
 const repository = await gh.createRepository({ owner: alice, files: { '.github/workflows/w.yml': text } });
-const file = await gh.actions.file(repository, 'w.yml');
+const file = await gh.actions.files.file(repository, 'w.yml');
 if (file === null) throw new Error('no file');
 const sha = await repository.tip();
 const run = await gh.actions.start({ repository, file, text, ref: 'refs/heads/main', sha, actor: alice, inputs: {} });

@@ -46,4 +46,32 @@ describe('the log', () => {
     expect(lines()).not.toContain('FOREIGN');
     expect(lines()).toContain('"code":"github_unavailable"');
   });
+
+  it('tells a failure of the network in one line: what, and what it came down to', () => {
+    const { lines, log } = capture();
+    const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), { code: 'ECONNREFUSED' });
+    const failed = new TypeError('fetch failed', { cause: refused });
+    const octokit = Object.assign(new Error('fetch failed', { cause: failed }), { status: 500 });
+    const cause = new Fault('github_unavailable', 'get-app: no answer from GitHub', {
+      cause: octokit,
+      retryable: true,
+    });
+    log.error({ err: cause }, 'sweep');
+    expect(JSON.parse(lines()).err).toEqual({
+      type: 'Fault',
+      code: 'github_unavailable',
+      message: 'get-app: no answer from GitHub',
+      cause: 'connect ECONNREFUSED 127.0.0.1:1',
+    });
+  });
+
+  it('quotes no parameters of a query that a passing fault came down to', () => {
+    const { lines, log } = capture();
+    const query = Object.assign(new Error('Failed query: select $1\nparams: FOREIGN'), {
+      name: 'DrizzleQueryError',
+    });
+    log.error({ err: new Fault('database_unreachable', 'lost', { cause: query, retryable: true }) }, 'c');
+    expect(JSON.parse(lines()).err).toMatchObject({ message: 'lost', cause: 'a query failed' });
+    expect(lines()).not.toContain('FOREIGN');
+  });
 });

@@ -17,3 +17,6 @@ export type ParseContext = Readonly<{
 export type Parsed =
   | Readonly<{ ok: true; findings: readonly RawFinding[]; unplaced: readonly string[]; reported: number }>
   | Readonly<{ ok: false; detail: string }>;
+
+/** Reads the whole of standard output, or says why it is not a complete document of its format. */
+export type Parser = (stdout: string, context: ParseContext) => Parsed;

@@ -16,7 +16,7 @@ export interface Declared {
 
 /** What a person should know of a block: a trailer that was not understood, for instance. */
 export interface BlockNote {
-  readonly code: 'bad_trailer' | 'bad_owned';
+  readonly code: 'bad_trailer' | 'bad_owned' | 'slug_taken' | 'bad_after' | 'dependency_cycle';
   readonly detail: string;
 }
 
@@ -29,18 +29,19 @@ export interface Trailer {
 // one block's row stays under 32 KiB with room for its commits
 const MOST = { owns: 200, ownsBytes: 8000, after: 50, clauses: 25, clause: 1000, notes: 20, detail: 100 };
 
-/** The `Block:` slug of a commit's trailers; null when there is none that is valid, then with the faulty text. */
+/** The `Block:` slug of a commit's trailers: the first that is valid, else null; and what other `Block:` trailers say that is not it. */
 export function blockSlug(trailers: readonly Trailer[]): {
   readonly slug: string | null;
-  readonly bad: string | null;
+  readonly bad: readonly string[];
 } {
-  let bad: string | null = null;
+  let slug: string | null = null;
+  const bad: string[] = [];
   for (const { key, value } of trailers) {
     if (key.toLowerCase() !== 'block') continue;
-    if (/^[a-z0-9-]{1,60}$/.test(value) && /[a-z0-9]/.test(value[0] ?? '')) return { slug: value, bad };
-    bad = value;
+    if (slug === null && /^[a-z0-9][a-z0-9-]{0,59}$/.test(value)) slug = value;
+    else if (value !== slug) bad.push(value);
   }
-  return { slug: null, bad };
+  return { slug, bad };
 }
 
 /** Reads what commits declare; `lists` are the trailers of the block's commits that carry a valid `Block:`. */

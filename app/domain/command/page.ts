@@ -1,4 +1,6 @@
 /** docs/commands.md, made of the table of commands and the table of cases (CMD-2): its test holds the page to this text. */
+import { BUTTONS } from '../button.ts';
+import { APPROVABLE, UNREVIEWED } from '../people/clear.ts';
 import { usage } from './arguments.ts';
 import { COMMAND_CASES } from './cases.ts';
 import { whoMay } from './reply.ts';
@@ -35,11 +37,35 @@ export function commandsPage(): string {
     '- Bots are not heard, but for those whose ids the policy lists in `commands.bots`.',
     '- A comment that is found more than an hour late runs `/status`, `/rerun` and `/claim`; anything else is too late.',
     '',
-    '## Which head `/allow` means',
+    '## Which head `/allow`, `/approve` and `/override` mean',
     '',
-    'A comment holds no commit. `/allow SHA` names one (7 digits or more). `/allow` alone means the head whose verdict was',
-    'the last one shown before the comment was written. If that is not the present head, the reply says so and nothing is',
-    'allowed: a push that arrives just after your comment is not covered by it.',
+    'A comment holds no commit. `/allow SHA`, `/approve … SHA REASON` and `/override SHA REASON` name one (7 digits or more).',
+    'Without it the head is meant whose verdict was the last one shown before the comment was written. If that is not the',
+    'present head, the reply says so and nothing is done: a push that arrives just after your comment is not covered by it.',
+    '',
+    '## What `/approve` clears',
+    '',
+    '`/approve REASON` clears what needs a person on that head, but for files that nobody read, which want to be named. A',
+    'first word that is known says what is meant:',
+    '',
+    `- a reason of [the gate](gate.md): ${[...APPROVABLE].map((name) => `\`${name}\``).join(', ')};`,
+    `  \`unreviewed\` is short for ${[...UNREVIEWED].map((name) => `\`${name}\``).join(' and ')};`,
+    '- a block by its name, for what needs a person in it;',
+    '- a clause: `BLOCK/1` is the first `Accept-Human` of a block, `BLOCK/a1` its first `Accept`.',
+    '',
+    'All after that is the reason, which is needed and recorded. An approving review of the present head on GitHub clears',
+    '`human_check`, and a later review that asks for changes, or a dismissal, takes it back.',
+    '',
+    '## Buttons',
+    '',
+    'A concluded gate has up to three buttons. Each is a command without a comment: the same rights, the same limits, the',
+    'same reply, and always about the head whose check it is on; on another present head it does nothing and says so.',
+    '',
+    '| Button | What it does | As |',
+    '|---|---|---|',
+    ...Object.values(BUTTONS)
+      .filter(({ command }) => COMMANDS[command].available)
+      .map(({ label, description, command }) => `| ${label} | ${description} | \`/${command}\` |`),
     '',
     '## Paths',
     '',

@@ -56,6 +56,13 @@ export function helpReply(prefix: string, topic: CommandName | null): Markdown {
   return md`${spelled(prefix, 'help')}:${list(names.map(line))}`;
 }
 
+/** Who may give a command that has a rule of its own (FND-2). */
+const RULES: Partial<Record<CommandName, string>> = {
+  approve: 'write, or what `people.approve` asks (guarded paths: maintain), who made none of it',
+  override: 'whom `people.override` names, who made none of it',
+  dismiss: 'write, without a part in what it is on; below `gate.block_at` the author too',
+};
+
 /** Who may give a command, as words. */
 export function whoMay(name: CommandName): string {
   switch (COMMANDS[name].right) {
@@ -72,27 +79,44 @@ export function whoMay(name: CommandName): string {
     case 'admin':
       return 'admin';
     case 'rule':
-      return 'as its rule says';
+      return RULES[name] ?? 'as its rule says';
   }
 }
 
-/** What the gate says, in words: each reason, what clears it, who may (CMD-5). */
+/** A check run that could not be written so often that it is stuck (PUB-2). */
+export interface StuckCheck {
+  readonly name: string;
+  readonly sha: string;
+  /** Code of the last failure. */
+  readonly fault: string | null;
+  readonly attempts: number;
+  readonly failingSinceMs: number | null;
+}
+
+/** What the gate says, in words: each reason, what clears it, who may (CMD-5); and what GitHub does not let us show. */
 export function statusReply(
   prefix: string,
   decision: GateDecision,
   closed: 'closed' | 'merged' | null,
+  stuck: readonly StuckCheck[] = [],
 ): Markdown {
   const over = closed === null ? md`` : md` The pull request is ${closed}.`;
   const head = md`${spelled(prefix, 'status')} at ${Markdown.code(decision.head.slice(0, 12))}: ${titleOf(decision)}.${over}`;
-  return md`${head}${list(decision.reasons.map((reason) => reasonLine(prefix, reason, decision)))}`;
+  const reasons = decision.reasons.map((_, index) => reasonLine(prefix, decision, index));
+  return md`${head}${list([...reasons, ...stuck.slice(0, MOST_LISTED).map(stuckLine)])}`;
 }
 
-function reasonLine(
-  prefix: string,
-  reason: GateDecision['reasons'][number],
-  decision: GateDecision,
-): Markdown {
-  const { what, clears, who } = REASONS[reason.code];
+function stuckLine({ name, sha, fault, attempts, failingSinceMs }: StuckCheck): Markdown {
+  const since = failingSinceMs === null ? md`` : md` since ${clock(failingSinceMs)}`;
+  const why = fault === null ? md`` : md` (${Markdown.code(fault)})`;
+  return md`The check ${Markdown.code(name)} of ${Markdown.code(sha.slice(0, 12))} is stuck${since}: GitHub did not take it ${attempts} times in a row${why}. It is tried once an hour. Who: the operator of this server.`;
+}
+
+function reasonLine(prefix: string, decision: GateDecision, index: number): Markdown {
+  const reason = decision.reasons[index];
+  if (reason === undefined) return md``;
+  const { what, who } = REASONS[reason.code];
+  const clears = decision.next[index]?.what ?? REASONS[reason.code].clears;
   // the most particular of what is named: a pseudo-block beside its paths says nothing to people
   const concerns =
     reason.findings.length > 0
@@ -122,14 +146,19 @@ export function stickyBody(
   marker: string,
   prefix: string,
   groups: readonly {
-    readonly address: string;
+    /** Of the comment that is answered; null for a button that was pressed. */
+    readonly address: string | null;
     readonly login: string;
     readonly replies: readonly string[];
   }[],
 ): string {
   const parts = groups.map(({ address, login, replies }) => {
-    const from = Markdown.link(md`this comment`, address);
-    return Markdown.join([md`**To ${from} of ${Markdown.code(login)}**`, listOf(replies.map(ours))], '\n\n');
+    const who = Markdown.code(login);
+    const to =
+      address === null
+        ? md`**To the button that ${who} pressed**`
+        : md`**To ${Markdown.link(md`this comment`, address)} of ${who}**`;
+    return Markdown.join([to, listOf(replies.map(ours))], '\n\n');
   });
   const head = md`**Countersign** answers commands here, the newest first; ${spelled(prefix, 'help')} lists them.`;
   return Markdown.join([ours(marker), head, ...parts], '\n\n').cut(MOST_BYTES, md`… older replies are cut.`)

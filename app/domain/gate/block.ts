@@ -50,16 +50,33 @@ export function decideBlocks(
     if (group === undefined) owned.set(path.block, [path]);
     else group.push(path);
   }
-  const unknown =
-    decision.conclusion === 'queued' ||
-    decision.reasons.some((reason) => isOfRun(reason) && UNKNOWN.has(reason.code));
+  const told = withoutOverride(decision);
+  const unknown = isUndecided(told);
   const verdicts = new Map<string, BlockVerdict | null>();
   for (const block of named) {
     const paths = owned.get(block.id);
     if (paths === undefined || verdicts.size >= MOST_BLOCK_CHECKS) continue;
-    verdicts.set(block.id, unknown ? null : decideBlock(state, decision, block, paths));
+    verdicts.set(block.id, unknown ? null : decideBlock(state, told, block, paths));
   }
   return verdicts;
+}
+
+/** The verdict as it would be had nobody overridden it: an override lets the run pass and none of its blocks (GAT-7). */
+export function withoutOverride(decision: GateDecision): GateDecision {
+  const { without } = decision;
+  if (without === undefined) return decision;
+  // a draft is one with an override or without
+  const conclusion = decision.conclusion === 'queued' ? 'queued' : conclude(without.reasons);
+  return { ...decision, ...without, conclusion, overridden: null };
+}
+
+/** Whether a verdict says nothing of single blocks: of a draft, of a head that was not read, or under what holds all of them. */
+export function isUndecided(decision: GateDecision): boolean {
+  return (
+    decision.conclusion === 'queued' ||
+    decision.counts.files === 0 ||
+    decision.reasons.some((reason) => isOfRun(reason) && UNKNOWN.has(reason.code))
+  );
 }
 
 function isOfRun(reason: GateReason): boolean {

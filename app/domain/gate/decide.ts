@@ -2,9 +2,15 @@
  * The gate: rows → verdict (GAT-1…GAT-3). Pure: state from verified rows, the policy's part, facts
  * that no row proves, and one evaluation time. The App, the offline verifier and `simulate` call it.
  */
+
+import { LIMITS } from '../limits.ts';
+import type { PeopleRules } from '../people/rules.ts';
 import { blockingFindings, gaps, isAllowed, standings } from '../run-state/coverage.ts';
 import { type FindingFact, presentHead, type RunState } from '../run-state/state.ts';
-import { dependencyReasons } from './dependency.ts';
+import { withDependencies } from './dependency.ts';
+import { type NextStep, nextStep, OUTAGES } from './next.ts';
+import { applyOverride, type Overridden } from './override.ts';
+import type { Clearance } from './person.ts';
 import {
   CLASSES,
   type GateReason,
@@ -14,7 +20,10 @@ import {
   type ReasonCode,
   sortReasons,
 } from './reason.ts';
+import { isRepair, ofRepair } from './repair.ts';
 import { coverageReasons } from './review.ts';
+import { PENDING, stillFound } from './still.ts';
+import { verifyReasons } from './verify.ts';
 
 /** What the gate needs of a policy. */
 export interface GatePolicy {
@@ -22,10 +31,20 @@ export interface GatePolicy {
   /** How long the machine has from the arrival of a head, in ms. */
   readonly deadlineMs: number;
   readonly allowUnreviewed: readonly string[];
+  readonly people: PeopleRules;
+  /** How long the machine has, in ms, before a person may answer for files that nobody read (POOL-3). */
+  readonly patienceMs: number;
+  readonly onUnavailable: 'human' | 'block';
+  /** Rounds before the one at L3 and a person (RND-2). */
+  readonly rounds: number;
+  /** Lenses under which it takes two reviewers to block at L3 (RND-3). */
+  readonly consensus: readonly string[];
+  /** The verify commands by name, with the digest of what the policy says of each (VER-1). */
+  readonly verify: ReadonlyMap<string, string>;
 }
 
 /** The deadline where no policy is known yet: POL-1's default of six hours. */
-export const DEFAULT_DEADLINE_MS = 6 * 3_600_000;
+export const DEFAULT_DEADLINE_MS = LIMITS.gateDeadlineMs.default;
 
 /** An operational reason: true by the word of a step, not by a row. */
 export interface OperationalReason {
@@ -59,15 +78,6 @@ export interface GateFacts {
 /** What a verdict can be: a status while it is undecided, else a conclusion; never `neutral` or `skipped`. */
 export type GateConclusion = 'queued' | 'in_progress' | 'success' | 'failure' | 'action_required';
 
-/** What a person can do next, one per reason, in the order of the reasons. */
-export interface NextStep {
-  readonly code: ReasonCode;
-  readonly what: string;
-  readonly who: string;
-  /** When it changes by itself, product time in ms. */
-  readonly untilMs: number | null;
-}
-
 /** A verdict on one head. */
 export interface GateDecision {
   readonly head: string;
@@ -78,6 +88,12 @@ export interface GateDecision {
   /** Numbers of findings that block, worst first. */
   readonly blocking: readonly number[];
   readonly counts: { readonly files: number; readonly counted: number; readonly unreviewed: number };
+  /** What acts of people cleared on this head (GAT-6); absent: nothing. */
+  readonly cleared?: readonly Clearance[];
+  /** The act that took the other reasons away (GAT-7); absent or null: none. */
+  readonly overridden?: Overridden | null;
+  /** What would stand without that act: blocks have their verdicts by it (GAT-7); absent: nobody overrode. */
+  readonly without?: { readonly reasons: readonly GateReason[]; readonly next: readonly NextStep[] };
   /** The nearest time at which the verdict changes by itself, product time in ms; null: never. */
   readonly dueAtMs: number | null;
 }
@@ -92,16 +108,22 @@ export function decideGate(
   const head = presentHead(state);
   const synced = head !== null && head.head === facts.head && head.base_ref === facts.baseRef;
   const blockAt = policy?.blockAt ?? 'high';
-  const blocking = facts.ledger === null ? blockingFindings(state, blockAt) : [];
+  let blocking = facts.ledger === null ? blockingFindings(state, blockAt, policy?.consensus) : [];
+  let handed: ReadonlySet<number> = new Set();
   const deadlineMs = policy?.deadlineMs ?? DEFAULT_DEADLINE_MS;
   const found: Draft[] = facts.reasons.flatMap((reason) => operational(reason, deadlineMs));
   // a head that waited for a person's consent has had no machine time yet, and a rerun gets its own
   const woken = state.wokenAt === null ? 0 : Date.parse(state.wokenAt);
-  const machineUntil = Math.max(facts.headAtMs, woken) + deadlineMs;
+  const startMs = Math.max(facts.headAtMs, woken);
+  const machineUntil = startMs + deadlineMs;
+  let cleared: readonly Clearance[] = [];
+  let relieved = false;
+  let repair = false;
   if (facts.ledger !== null) {
     found.push({ code: facts.ledger.code, detail: facts.ledger.detail });
   } else {
     found.push(...policyReasons(state, policy, synced));
+    repair = synced && isRepair(state);
     if (!synced) {
       // the reading itself failed, and the reason says so
       if (!found.some((reason) => reason.code === 'git_unavailable' || reason.code === 'no_merge_base'))
@@ -110,59 +132,43 @@ export function decideGate(
       const allowed = isAllowed(state);
       if (!allowed) found.push({ code: 'needs_allow' });
       // before consent nothing is under way, and nothing ends by itself
-      const covered = coverageReasons(state, policy, facts.openTickets, machineUntil);
-      found.push(...covered.filter((one) => allowed || one.code !== 'reviews_pending'));
+      const time = { startMs, untilMs: machineUntil };
+      const covered = coverageReasons(state, policy, facts.openTickets, time, blocking);
+      ({ handed } = covered);
+      blocking = blocking.filter(({ number }) => !covered.settled.has(number));
+      const verified = verifyReasons(state, policy?.verify ?? new Map(), machineUntil);
+      found.push(...[...covered.found, ...verified].filter(({ code }) => allowed || !PENDING.has(code)));
+      ({ cleared, relieved } = covered);
       const missing = gaps(state);
       if (missing.length > 0)
         found.push({ code: 'coverage_gap', count: missing.length, detail: missing[0] ?? null });
     }
-    if (blocking.length > 0)
-      found.push({ code: 'open_findings', findings: blocking.map((finding) => finding.number) });
+    const open = blocking.filter(({ number }) => !handed.has(number));
+    if (open.length > 0)
+      found.push({ code: 'open_findings', findings: open.map((finding) => finding.number) });
   }
-  const own = merge(stillFound(found, facts, now), now);
-  const reasons = sortReasons(
-    facts.ledger === null && synced ? [...own, ...dependencyReasons(state, own)] : own,
-  );
+  // POOL-3: who reads nothing any more holds nothing any more
+  const asked = relieved ? found.filter((draft) => !OUTAGES.has(draft.code)) : found;
+  const own = merge(repair ? ofRepair(asked) : stillFound(asked, facts, now), now);
+  const whole = facts.ledger === null && synced;
+  const stand = sortReasons(whole ? withDependencies(state, own, facts.openTickets) : own);
+  const override = whole && policy !== null ? applyOverride(state, policy.people, stand, blocking) : null;
+  const reasons = override?.reasons ?? stand;
   const conclusion = facts.draft ? 'queued' : conclude(reasons);
+  const steps = (of: readonly GateReason[]) => of.map((reason) => nextStep(reason, policy, startMs, now));
   return {
     head: facts.head,
     mode: state.policy?.mode ?? facts.mode,
     conclusion,
     reasons,
-    next: reasons.map((reason) => ({
-      code: reason.code,
-      what: REASONS[reason.code].clears,
-      who: REASONS[reason.code].who,
-      untilMs: reason.untilMs,
-    })),
+    next: steps(reasons),
     blocking: blocking.map((finding) => finding.number),
+    cleared,
+    overridden: override?.overridden ?? null,
+    ...(override === null ? {} : { without: { reasons: stand, next: steps(stand) } }),
     counts: facts.ledger === null ? counts(state, synced) : { files: 0, counted: 0, unreviewed: 0 },
     dueAtMs: earliest(reasons.flatMap((reason) => (reason.past ? [] : (reason.untilMs ?? [])))),
   };
-}
-
-/** Reasons under which no review moves, so that none "ends by itself" and nobody should wait for it. */
-const STILL: ReadonlySet<ReasonCode> = new Set([
-  'config_invalid',
-  'not_enrolled',
-  'setup_incomplete',
-  'stopped',
-  'paused',
-  'needs_allow',
-]);
-
-function stillFound(found: readonly Draft[], facts: GateFacts, now: number): readonly Draft[] {
-  const asleep = facts.draft && facts.openTickets === 0;
-  if (asleep || found.some((draft) => STILL.has(draft.code)))
-    return found.filter((draft) => draft.code !== 'reviews_pending');
-  const isPast = ({ untilMs }: Draft) => untilMs != null && untilMs <= now;
-  if (!found.some((draft) => draft.code === 'provider_down' && isPast(draft))) return found;
-  // POOL-3: what waited for the provider until the deadline is not under way, it could not be reviewed
-  return found.map((draft) =>
-    draft.code === 'reviews_pending' && isPast(draft)
-      ? { ...draft, code: 'ticket_unavailable', detail: 'no provider until the deadline', untilMs: null }
-      : draft,
-  );
 }
 
 /** First present wins (GAT-3); a machine reason past its deadline is a failure, not a wait. */
@@ -193,7 +199,8 @@ export interface Draft {
   readonly untilMs?: number | null;
 }
 
-function operational(reason: OperationalReason, deadlineMs: number): Draft[] {
+/** An operational reason as a draft; one of another version is a gap, never nothing. */
+export function operational(reason: OperationalReason, deadlineMs: number): Draft[] {
   // another version's: what it means nobody here knows, so it is no reason to pass
   if (!isReasonCode(reason.code))
     return [{ code: 'coverage_gap', detail: `a reason of another version: ${reason.code}` }];
@@ -207,7 +214,8 @@ function operational(reason: OperationalReason, deadlineMs: number): Draft[] {
   ];
 }
 
-function policyReasons(state: RunState, policy: GatePolicy | null, synced: boolean): Draft[] {
+/** What is wrong with the policy; `synced`: whether the head that is judged was read. */
+export function policyReasons(state: RunState, policy: GatePolicy | null, synced: boolean): Draft[] {
   // before the first reading there is none; a head that was read is judged by one
   if (state.policy === null)
     return synced ? [{ code: 'config_invalid', detail: 'no policy was recorded' }] : [];
@@ -221,7 +229,7 @@ function policyReasons(state: RunState, policy: GatePolicy | null, synced: boole
 }
 
 /** One reason a code: what several sources say of it is joined. */
-function merge(drafts: readonly Draft[], now: number): GateReason[] {
+export function merge(drafts: readonly Draft[], now: number): GateReason[] {
   const merged = new Map<string, GateReason>();
   for (const draft of drafts) {
     const kind = draft.class ?? REASONS[draft.code].class ?? 'machine';

@@ -17,28 +17,28 @@ interface Entry {
   readonly who: string;
 }
 
-/** Until `/approve` comes nothing in a comment does it; "approves" alone would send people to GitHub's button. */
-const BY_A_PERSON =
-  'a person looks at it and merges by a bypass of the branch rule; `/approve` is not available yet';
+/** How a person answers for files that nobody read, where the policy says `review.on_unavailable: human`. */
+export const BY_A_PERSON = '`/approve unreviewed REASON` by write, shown as such';
 
 /** Every reason of GAT-2, in the order in which a person should read them. */
 export const REASONS = {
   ledger_invalid: {
     class: 'broken',
     what: 'the signed ledger of this run does not verify',
-    clears: 'an admin seals the run with a reason; a new one starts at the same head',
+    clears: '`/seal REASON` in a comment: the run stays as evidence, and a new one starts at the same head',
     who: 'admin',
   },
   ledger_unverifiable: {
     class: 'broken',
     what: 'a key needed to verify the ledger is not here',
-    clears: 'the operator gives the server the old key again',
+    clears: 'the operator gives the server the old key again; where it is lost, `/seal REASON` in a comment',
     who: 'operator',
   },
   config_invalid: {
     class: 'broken',
     what: 'the policy on the base branch is not valid',
-    clears: 'fix `.github/countersign.yml` on the base branch',
+    clears:
+      'mend `.github/countersign.yml` on the base branch; a pull request that changes guarded paths only and brings a valid one is decided by people alone',
     who: 'whoever may push to the base branch',
   },
   no_merge_base: {
@@ -76,6 +76,12 @@ export const REASONS = {
     what: 'the App lacks a permission that it needs',
     clears: 'accept the new permissions in the settings of the installation',
     who: 'owner of the account',
+  },
+  killed: {
+    class: 'held',
+    what: 'the operator switched everything off',
+    clears: 'goes on by itself once the operator unsets the kill switch (`countersign settings unset kill`)',
+    who: 'operator',
   },
   stopped: {
     class: 'held',
@@ -121,21 +127,21 @@ export const REASONS = {
   },
   verify_pending: {
     class: 'machine',
-    what: 'verify commands are under way',
-    clears: 'ends by itself',
+    what: 'verify commands have not ended',
+    clears: 'ends by itself with its jobs and containers, unless a cause is named',
     who: 'nobody needs to act',
   },
   open_findings: {
     class: 'wrong',
     what: 'findings block',
-    clears: 'push a fix',
-    who: 'author',
+    clears: 'push a fix, `/answer F TEXT` for another look, or `/dismiss F REASON`',
+    who: 'author; to dismiss, write and no part in it',
   },
   verify_failed: {
     class: 'wrong',
-    what: 'a verify command failed',
-    clears: 'push a fix',
-    who: 'author',
+    what: 'a verify command did not pass',
+    clears: 'push a fix; `/rerun failed` in a comment runs it again',
+    who: 'author or write',
   },
   coverage_gap: {
     class: 'wrong',
@@ -152,8 +158,9 @@ export const REASONS = {
   unreviewed_files: {
     class: 'wrong',
     what: 'files were not reviewed, and the policy does not let them through',
-    clears: 'give them a reviewer, or add the reason to `gate.allow_unreviewed` on the base branch',
-    who: 'whoever may push to the base branch',
+    clears:
+      'give them a reviewer or add the reason to `gate.allow_unreviewed` on the base branch; or `/approve unreviewed REASON`',
+    who: 'whoever may push to the base branch; or write, who made none of it',
   },
   unowned_change: {
     class: 'wrong',
@@ -176,44 +183,44 @@ export const REASONS = {
   nothing_to_review: {
     class: 'person',
     what: 'nothing of this change is reviewed',
-    clears: BY_A_PERSON,
-    who: 'write, not the author',
+    clears: '`/approve nothing_to_review REASON` in a comment',
+    who: 'write, who made none of it',
   },
   guarded: {
     class: 'person',
     what: 'guarded paths changed',
-    clears: BY_A_PERSON,
-    who: 'maintain or admin, not the author',
+    clears: '`/approve guarded REASON` in a comment',
+    who: 'maintain or admin, who made none of it',
   },
   rule_break: {
     class: 'person',
     what: 'a reviewer did what it may not do',
-    clears: BY_A_PERSON,
-    who: 'write, not the author',
+    clears: '`/approve rule_break REASON` in a comment',
+    who: 'write, who made none of it',
   },
   conflict: {
     class: 'person',
     what: 'one runner gave two different results',
-    clears: `\`/rerun PATH\`, or ${BY_A_PERSON}`,
-    who: 'write, not the author',
+    clears: '`/rerun PATH`, or `/approve conflict REASON`, in a comment',
+    who: 'write, who made none of it',
   },
   budget: {
     class: 'person',
     what: 'the budget is used up',
-    clears: 'raise the budget and `/rerun failed`, or a person approves',
-    who: 'write, not the author',
+    clears: '`/approve budget REASON` in a comment',
+    who: 'write, who made none of it',
   },
   rounds_exhausted: {
     class: 'person',
     what: 'the rounds of review are used up',
-    clears: 'a person looks at what is open and approves',
-    who: 'write, not the author',
+    clears: '`/approve rounds_exhausted REASON` in a comment',
+    who: 'write, who made none of it',
   },
   human_check: {
     class: 'person',
-    what: 'a clause asks for a person',
-    clears: 'a person approves',
-    who: 'write, not the author',
+    what: 'a person has to look at it',
+    clears: 'an approving review of this head, or `/approve human_check REASON` in a comment',
+    who: 'write, who made none of it',
   },
   shared_head: {
     class: 'person',
@@ -223,8 +230,8 @@ export const REASONS = {
   },
   dependency_open: {
     class: null,
-    what: 'a block waits for another one',
-    clears: 'clears with the block it waits for',
+    what: 'a block, or a merge group, waits for what it rests on',
+    clears: 'clears with the block or pull request it waits for',
     who: 'nobody needs to act',
   },
 } as const satisfies Record<string, Entry>;

@@ -7,7 +7,7 @@ import type { GateDecision, GateFacts } from './decide.ts';
 
 const LIST = 50;
 
-/** Lower-case hex SHA-256 over head, mode, conclusion, reason codes and blocking findings: a row is appended when it changes, not when a count moves. */
+/** Lower-case hex SHA-256 over head, mode, conclusion, reason codes, blocking findings and what people cleared: a row is appended when it changes, not when a count moves. */
 export function gateDigest(decision: GateDecision): string {
   const said = {
     head: decision.head,
@@ -15,6 +15,9 @@ export function gateDigest(decision: GateDecision): string {
     conclusion: decision.conclusion,
     reasons: decision.reasons.map((reason) => [reason.code, reason.class, reason.past]),
     blocking: [...decision.blocking].sort((a, b) => a - b),
+    // left out where there is nothing, so that verdicts of before keep their digests
+    ...(clearedOf(decision).length === 0 ? {} : { cleared: clearedOf(decision) }),
+    ...(decision.overridden == null ? {} : { overridden: decision.overridden.seq }),
   };
   return createHash('sha256').update('countersign/gate/v1\n').update(JSON.stringify(said)).digest('hex');
 }
@@ -48,10 +51,17 @@ export function recordGate(
     })),
     blocking: decision.blocking.slice(0, 500),
     ...decision.counts,
+    ...(clearedOf(decision).length === 0 ? {} : { cleared: clearedOf(decision) }),
+    ...(decision.overridden == null ? {} : { overridden: { seq: decision.overridden.seq } }),
     facts: recordFacts(facts),
     now: new Date(now).toISOString(),
     digest: gateDigest(decision),
   };
+}
+
+/** What was cleared, each code and act once, at most 40. */
+function clearedOf({ cleared = [] }: GateDecision): { code: string; seq: number }[] {
+  return [...cleared].sort((a, b) => a.seq - b.seq || (a.code < b.code ? -1 : 1)).slice(0, 40);
 }
 
 function fitting<T>(values: readonly T[], bytes: number): T[] {

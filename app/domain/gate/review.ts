@@ -1,122 +1,149 @@
 /** Reasons that the file set gives: what is pending, unavailable, unreviewed, unowned, or a person's (GAT-2, BLK-7). */
+
+import { pathKey } from '../path.ts';
+import type { Need } from '../people/clear.ts';
+import { DEFAULT_PEOPLE } from '../people/rules.ts';
 import { type PathStanding, standings } from '../run-state/coverage.ts';
-import { type ActFact, presentHead, type RunState } from '../run-state/state.ts';
+import type { FindingFact, RunState } from '../run-state/state.ts';
 import type { Draft, GatePolicy } from './decide.ts';
+import { Asking, askPeople, type Clearance, needOf, of } from './person.ts';
 import type { ReasonCode } from './reason.ts';
+import { askRounds, type HandedOver } from './rounds.ts';
 import { refusedUnreviewed } from './unreviewed.ts';
 
-/** Reasons of the present head's paths and blocks; `untilMs` is when the machine's time is up. */
+/** When the machine began on this head, and when its time is up, in ms of product time. */
+export interface MachineTime {
+  readonly startMs: number;
+  readonly untilMs: number;
+}
+
+/** What the file set gives: reasons, and what people cleared. */
+export interface Coverage {
+  readonly found: readonly Draft[];
+  readonly cleared: readonly Clearance[];
+  /** Whether a person took over all that the machine still had to read (POOL-3). */
+  readonly relieved: boolean;
+}
+
+/** The same with what rounds leave to people (RND-2). */
+export type Covered = Coverage & HandedOver;
+
+/** Reasons of the present head's paths and blocks. */
 export function coverageReasons(
   state: RunState,
   policy: GatePolicy | null,
   openTickets: number,
-  untilMs: number,
-): Draft[] {
+  time: MachineTime,
+  blocking: readonly FindingFact[],
+): Covered {
   const paths = standings(state);
-  const found: Draft[] = [];
-  const pending = paths.filter((path) => path.standing === 'pending');
-  if (pending.length > 0 || openTickets > 0) {
-    found.push({
-      code: 'reviews_pending',
-      ...of(pending),
-      count: Math.max(pending.length, openTickets),
-      untilMs,
-    });
-  }
-  const budget = paths.filter((path) => path.standing === 'unavailable' && path.why === 'budget');
-  if (budget.length > 0 && !approved(state, 'budget')) found.push({ code: 'budget', ...of(budget) });
-  const ended = paths.filter((path) => path.standing === 'unavailable' && path.why !== 'budget');
-  if (ended.length > 0)
-    found.push({ code: 'ticket_unavailable', ...of(ended), detail: tally(ended.map((path) => path.why)) });
+  const asking = new Asking(state, policy?.people ?? DEFAULT_PEOPLE);
+  const relieved = askMissing(state, asking, policy, paths, openTickets, time);
+  const { found } = asking;
   const keyless = paths.filter((path) => path.standing === 'keyless');
   if (keyless.length > 0)
     found.push({ code: 'coverage_gap', ...of(keyless), detail: 'paths without a review key' });
-  found.push(...unreviewed(state, policy, paths), ...ownership(state, paths), ...people(state));
-  return found;
-}
-
-function unreviewed(state: RunState, policy: GatePolicy | null, paths: readonly PathStanding[]): Draft[] {
-  const reviewed = paths.filter((path) => path.standing !== 'unreviewed');
-  const skipped = paths.filter((path) => path.standing === 'unreviewed');
-  const refused = refusedUnreviewed(
-    skipped.map((path) => ({ path: path.file.path, reason: path.why })),
-    reviewed.map((path) => path.file.path),
-    policy?.allowUnreviewed ?? [],
-  );
-  const found: Draft[] = [];
-  if (refused.length > 0 && !approved(state, 'unreviewed_files')) {
-    found.push({
-      code: 'unreviewed_files',
-      paths: refused.map((path) => path.path),
-      detail: tally(refused.map((path) => path.reason ?? 'no reason')),
-    });
-  }
-  // an empty list never passes: nothing changed, or nothing of what changed is reviewed
-  if (reviewed.length === 0 && !approved(state, 'nothing_to_review'))
-    found.push({ code: 'nothing_to_review', count: paths.length });
-  return found;
-}
-
-function ownership(state: RunState, paths: readonly PathStanding[]): Draft[] {
-  const found: Draft[] = [];
-  for (const code of ['unowned_change', 'overlap', 'orphan', 'guarded'] as const) {
+  askUnreviewed(asking, policy, paths);
+  for (const code of ['unowned_change', 'overlap', 'orphan'] as const) {
     const concerned = paths.filter((path) => path.ownership === code);
-    if (concerned.length === 0) continue;
-    if (code === 'guarded' && approved(state, 'guarded', ['maintain', 'admin'])) continue;
-    found.push({ code, ...of(concerned) });
+    if (concerned.length > 0) found.push({ code, ...of(concerned) });
   }
-  return found;
-}
-
-function people(state: RunState): Draft[] {
-  const found: Draft[] = [];
   for (const block of state.blocks.values()) {
     if (block.ended === 'dropped') continue;
     for (const note of block.notes) {
       if (note.code === 'bad_after' || note.code === 'dependency_cycle')
         found.push({ code: note.code, blocks: [block.id], detail: note.detail });
     }
-    if (block.acceptHuman.length > 0 && !approved(state, 'human_check') && !approved(state, block.id))
-      found.push({ code: 'human_check', blocks: [block.id] });
   }
-  const wanted = new Map([...state.files.values()].flatMap((file) => (file.key ? [[file.key, file]] : [])));
-  for (const { ticket, seq } of state.conflicts) {
-    const key = state.ticketKeys.get(ticket);
-    const file = key === undefined ? undefined : wanted.get(key);
-    const again = key === undefined ? null : (state.keys.get(key)?.countedSeq ?? null);
-    if (file === undefined || (again !== null && again > seq) || approved(state, 'conflict')) continue;
-    found.push({ code: 'conflict', blocks: [file.block], paths: [file.path] });
+  askPeople(state, asking, paths);
+  const over =
+    policy === null
+      ? { handed: new Set<number>(), settled: new Set<number>() }
+      : askRounds(state, asking, policy, paths, blocking);
+  return { found, cleared: asking.cleared, relieved, ...over };
+}
+
+/**
+ * Files that no reviewer read: pending, or ended without a result. Where the policy lets a person answer for
+ * them (POOL-3, ADM-2), an act counts for what had ended before it, and after `gate.patience` for all of them.
+ * Answers whether a person took over all that was pending.
+ */
+function askMissing(
+  state: RunState,
+  asking: Asking,
+  policy: GatePolicy | null,
+  paths: readonly PathStanding[],
+  openTickets: number,
+  { startMs, untilMs }: MachineTime,
+): boolean {
+  const isCleared = (path: PathStanding, code: ReasonCode) => {
+    const ended = path.standing === 'unavailable' ? failedSeq(state, path) : null;
+    if (ended !== null && asking.isCleared(needOf(code, path, { sinceSeq: ended }))) return true;
+    const notBeforeMs = startMs + (policy?.patienceMs ?? 0);
+    return asking.isCleared(needOf(code, path, { notBeforeMs }));
+  };
+  const byPerson = policy?.onUnavailable === 'human';
+  const isLeft = (path: PathStanding) => !byPerson || !isCleared(path, 'ticket_unavailable');
+  const pending = paths.filter((path) => path.standing === 'pending');
+  const waiting = pending.filter(isLeft);
+  // a ticket for each file that a person took over is still there and holds nothing
+  const open = openTickets - (pending.length - waiting.length);
+  if (waiting.length > 0 || open > 0) {
+    const count = Math.max(waiting.length, open);
+    asking.found.push({ code: 'reviews_pending', ...of(waiting), count, untilMs });
   }
-  const broken = state.ruleBreaks.flatMap(({ ticket, detail }) => {
-    const file = wanted.get(state.ticketKeys.get(ticket) ?? '');
-    return file === undefined ? [] : [{ file, detail }];
-  });
-  if (broken.length > 0 && !approved(state, 'rule_break')) {
-    const files = [...new Set(broken.map(({ file }) => file))];
-    found.push({
-      code: 'rule_break',
-      blocks: files.map((file) => file.block),
-      paths: files.map((file) => file.path),
-      count: broken.length,
-      detail: broken[0]?.detail ?? null,
+  const unavailable = paths.filter((path) => path.standing === 'unavailable');
+  const budget = unavailable.filter(
+    (path) => path.why === 'budget' && isLeft(path) && !isCleared(path, 'budget'),
+  );
+  if (budget.length > 0) {
+    const [detail = null] = budget.flatMap((path) => path.detail ?? []);
+    asking.found.push({ code: 'budget', ...of(budget), detail });
+  }
+  const ended = unavailable.filter((path) => path.why !== 'budget' && isLeft(path));
+  if (ended.length > 0) {
+    const detail = tally(ended.map((path) => path.why));
+    asking.found.push({ code: 'ticket_unavailable', ...of(ended), detail });
+  }
+  return pending.length > 0 && waiting.length === 0 && open <= 0;
+}
+
+/** The row of the newest end of a path's key that does not count. */
+function failedSeq(state: RunState, { file }: PathStanding): number {
+  return (file.key === null ? undefined : state.keys.get(file.key))?.failed?.seq ?? state.seq;
+}
+
+function askUnreviewed(asking: Asking, policy: GatePolicy | null, paths: readonly PathStanding[]): void {
+  const reviewed = paths.filter((path) => path.standing !== 'unreviewed');
+  const skipped = paths.filter((path) => path.standing === 'unreviewed');
+  const refused = new Set(
+    refusedUnreviewed(
+      skipped.map((path) => ({ path: path.file.path, reason: path.why })),
+      reviewed.map((path) => path.file.path),
+      policy?.allowUnreviewed ?? [],
+    ).map((one) => pathKey(one.path)),
+  );
+  const left = skipped.filter(
+    (path) => refused.has(pathKey(path.file.path)) && !asking.isCleared(needOf('unreviewed_files', path)),
+  );
+  if (left.length > 0) {
+    asking.found.push({
+      code: 'unreviewed_files',
+      paths: left.map((path) => path.file.path),
+      detail: tally(left.map((path) => path.why ?? 'no reason')),
     });
   }
-  return found;
-}
-
-/** Whether a person cleared a reason on the present head: an approval or a review that stands (GAT-6). */
-function approved(state: RunState, clause: ReasonCode | string, permissions?: readonly string[]): boolean {
-  const head = presentHead(state)?.head;
-  return state.acts.some((act: ActFact) => {
-    if (act.revoked || act.head !== head) return false;
-    if (permissions !== undefined && !permissions.includes(act.permission)) return false;
-    if (act.act === 'review') return clause === 'human_check';
-    return act.act === 'approve' && act.clause === clause;
-  });
-}
-
-function of(paths: readonly PathStanding[]): Pick<Draft, 'blocks' | 'paths'> {
-  return { blocks: paths.map((path) => path.block), paths: paths.map((path) => path.file.path) };
+  // an empty list never passes: nothing changed, or nothing of what changed is reviewed
+  if (reviewed.length > 0) return;
+  const whole: Need = {
+    code: 'nothing_to_review',
+    blocks: [],
+    clause: null,
+    paths: [],
+    sinceSeq: 0,
+    notBeforeMs: null,
+  };
+  if (!asking.isCleared(whole)) asking.found.push({ code: 'nothing_to_review', count: paths.length });
 }
 
 /** Causes with their counts, most frequent first: `timeout 3, budget 1`. */

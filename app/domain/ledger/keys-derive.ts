@@ -67,6 +67,17 @@ export function runKey(installation: Buffer, run: string): Buffer {
   return expand(installation, 'run', run);
 }
 
+/** The keys under which one repository's redacted values are hashed (REV-8): one that runners are told, one that seals. */
+export function redactionKeys(
+  installation: Buffer,
+  repository: string,
+): { readonly salt: Buffer; readonly seal: Buffer } {
+  return {
+    salt: expand(installation, 'redaction salt', repository),
+    seal: expand(installation, 'redaction seal', repository),
+  };
+}
+
 function expand(key: Buffer, step: string, name: string): Buffer {
   if (key.length !== KEY_BYTES) throw new Fault('key_invalid', `a ledger key has ${KEY_BYTES} bytes`);
   return Buffer.from(hkdfSync('sha256', key, SALT, pae(step, Buffer.from(name, 'utf8')), KEY_BYTES));

@@ -27,8 +27,21 @@ export const wordSchema = z.string().min(1).max(200);
 export const levelSchema = z.enum(['L0', 'L1', 'L2', 'L3']);
 /** What a block or path mostly is (BLK-6). */
 export const kindSchema = z.enum(['docs', 'tests', 'config', 'generated', 'code', 'mixed']);
+/** What a path was when it was first claimed (OWN-2). */
+export const entryKindSchema = z.enum(['file', 'directory', 'absent', 'symlink', 'submodule']);
+/** How the first commit of a block is found again after a rewrite (BLK-2): by id, raw diff, author. */
+export const seedSchema = z.strictObject({
+  oid: oidSchema,
+  diff: sha256Schema.nullable(),
+  author: sha256Schema,
+});
 /** Severities, worst first (REV-6). */
 export const severitySchema = z.enum(['critical', 'high', 'medium', 'low', 'info']);
+/** What was redacted of a row's texts (REV-8): kinds with a keyed hash, equal for equal values of one repository and key. */
+export const redactedSchema = z
+  .array(z.strictObject({ kind: wordSchema, hash: sha256Schema }))
+  .min(1)
+  .max(32);
 /** How a ticket can end (TKT-2): reviewed, or unavailable with a stable reason. */
 export const ticketEndSchema = z.enum([
   'reviewed',
@@ -52,6 +65,9 @@ export const ticketEndSchema = z.enum([
   'no_ledger',
 ]);
 
+/** Blob ids of a path's two sides; null where it is not there, a submodule's commit where it is one. */
+export const blobsSchema = z.strictObject({ base: oidSchema.nullable(), head: oidSchema.nullable() });
+
 /** One path of a head's file set, with the level that was decided for it (BLK-6, GIT-4). */
 export const decidedPathSchema = z.strictObject({
   path: wirePathSchema,
@@ -68,7 +84,7 @@ export const decidedPathSchema = z.strictObject({
       .regex(/^[0-7]{6}$/)
       .nullable(),
   }),
-  blob: z.strictObject({ base: oidSchema.nullable(), head: oidSchema.nullable() }),
+  blob: blobsSchema,
   kind: kindSchema,
   level: levelSchema,
   /** The level asked for before a floor or cap applied. */
@@ -80,7 +96,31 @@ export const decidedPathSchema = z.strictObject({
   ownership: z.enum(['owned', 'guarded', 'unowned_change', 'overlap', 'orphan']),
   /** The review key a result must have to count for this path (TKT-1); null at L0. */
   key: sha256Schema.nullable(),
+  /** A route asks for a person (`routes.*.human`); absent: none does. */
+  human: z.literal(true).optional(),
+  /** Verify commands that must pass for its block (VER-1); absent: none. */
+  verify: z.array(wordSchema).min(1).max(40).optional(),
 });
+
+/**
+ * Who made the changes of some paths of a head: accounts of authors and committers of every commit that
+ * changes one of them, the heads with which those commits came, and whether one of them maps to no account.
+ */
+export const peopleGroupSchema = z.strictObject({
+  accounts: z.array(idSchema).max(500),
+  heads: z.array(oidSchema).max(200),
+  unattributed: z.boolean(),
+  /** Null: every path of the head that no other group names. */
+  paths: z.array(wirePathSchema).max(400).nullable(),
+});
+
+/** What models say of acceptance clauses, each by the SHA-256 of its text (REV-3); what none of them could tell is left out. */
+export const clauseWordsSchema = z
+  .array(z.strictObject({ clause: textRefSchema, status: z.enum(['met', 'unmet']) }))
+  .min(1)
+  .max(50);
+/** Why a review calls for a person: `steering_text`, text that tries to steer a reviewer; a code of a later version calls as well. */
+export const callsSchema = z.array(wordSchema).min(1).max(10);
 
 /** One session of a ticket that ended (ADM-1). */
 export const sessionSchema = z.strictObject({
@@ -118,6 +158,8 @@ export const gateReasonSchema = z.strictObject({
   detail: wordSchema.optional(),
 });
 
+/** Who made the changes of some paths. */
+export type PeopleGroup = z.infer<typeof peopleGroupSchema>;
 /** One path of a head's file set as recorded. */
 export type DecidedPath = z.infer<typeof decidedPathSchema>;
 
@@ -127,9 +169,9 @@ export const actorSchema = z.strictObject({
   id: z.string().min(1).max(200),
   via: z.string().min(1).max(60),
 });
-/** What caused a row: a delivery, a lease, a dispatch, a comment or the schedule, with the digest of its bytes where there are any. */
+/** What caused a row: a delivery, a lease, a dispatch, a comment, the schedule, the command line or the API, with the digest of bytes where there are any. */
 export const causeSchema = z.strictObject({
-  kind: z.enum(['delivery', 'lease', 'dispatch', 'comment', 'schedule', 'command_line']),
+  kind: z.enum(['delivery', 'lease', 'dispatch', 'comment', 'schedule', 'command_line', 'api']),
   id: z.string().min(1).max(200),
   sha256: sha256Schema.nullable(),
 });

@@ -10,20 +10,24 @@ import {
   blockIdSchema,
   countSchema,
   decidedPathSchema,
+  entryKindSchema,
   gateReasonSchema,
   idSchema,
   kindSchema,
   levelSchema,
   oidSchema,
+  redactedSchema,
   refNameSchema,
-  runnerSchema,
-  sessionSchema,
+  seedSchema,
   severitySchema,
   sha256Schema,
   textRefSchema,
-  ticketEndSchema,
   wordSchema,
 } from './row-fields.ts';
+import { groupKinds } from './row-kinds/group.ts';
+import { receiptKinds } from './row-kinds/receipt.ts';
+import { ticketKinds } from './row-kinds/ticket.ts';
+import { peopleKinds } from './row-people.ts';
 
 /** The data schema of every row kind; a kind that is not here is `unknown_version` to a verifier. */
 export const rowKinds = {
@@ -33,6 +37,8 @@ export const rowKinds = {
     epoch: countSchema,
     author: z.strictObject({ id: idSchema, login: wordSchema }).nullable(),
     reason: z.enum(['opened', 'enrolled', 'reconciled', 'reinstalled', 'sealed']),
+    /** Found late, and nobody had pushed for a day (RUN-10); absent: not so. */
+    old: z.literal(true).optional(),
     previous: wordSchema.optional(),
   }),
   'run.head': z.strictObject({
@@ -49,12 +55,16 @@ export const rowKinds = {
     files: countSchema,
     /** SHA-256 over the sorted path bytes, each followed by NUL, of the file set. */
     files_digest: sha256Schema,
+    /** SHA-256 of the valid policy that this head brings, where the base's is not valid and nothing but guarded paths change (RUN-9). */
+    repair: sha256Schema.optional(),
   }),
   'run.policy': z.strictObject({
     state: z.enum(['valid', 'invalid', 'absent']),
     hash: sha256Schema.nullable(),
     commit: oidSchema.nullable(),
     mode: z.enum(['enforce', 'advisory']),
+    /** Keys that the settings of the installation hold, since it left them out or was laxer (POL-2). */
+    held: z.array(wordSchema).min(1).max(100).optional(),
     error: z.strictObject({ code: wordSchema, line: countSchema.nullable(), text: textRefSchema }).optional(),
   }),
   'run.closed': z.strictObject({ reason: z.enum(['closed', 'merged', 'reinstalled', 'removed', 'sealed']) }),
@@ -64,7 +74,13 @@ export const rowKinds = {
     scope: z.enum(['head', 'author']),
     head: oidSchema,
   }),
-  'run.sealed': z.strictObject({ next: wordSchema, text: textRefSchema }),
+  'run.sealed': z.strictObject({
+    /** The sealed run, where the row stands in the installation's chain: a chain that does not verify gets no row on top. */
+    run: wordSchema.optional(),
+    next: wordSchema,
+    text: textRefSchema,
+  }),
+  ...groupKinds,
   'block.opened': z.strictObject({
     block: blockIdSchema,
     title: textRefSchema,
@@ -75,7 +91,13 @@ export const rowKinds = {
     identity: sha256Schema,
     commits: z.array(oidSchema).max(400),
     commit_count: countSchema,
+    /** SHA-256 over all its commits, each followed by a line feed: `commits` holds the first of a long list. */
+    commits_digest: sha256Schema.optional(),
+    /** How its first commit is found again after a rewrite (BLK-2). */
+    seed: seedSchema.optional(),
     owns: z.array(z.string().max(4096)).max(200),
+    /** What each of `owns` was when it was first claimed (OWN-2), in their order; null for globs and directories. */
+    was: z.array(entryKindSchema.nullable()).max(200).optional(),
     after: z.array(blockIdSchema).max(50),
     accept: z.array(textRefSchema).max(50),
     accept_human: z.array(textRefSchema).max(50),
@@ -86,6 +108,8 @@ export const rowKinds = {
     attempt: countSchema,
     commits: z.array(oidSchema).max(400),
     commit_count: countSchema,
+    commits_digest: sha256Schema.optional(),
+    seed: seedSchema.optional(),
     kept_claims: countSchema,
   }),
   'block.contributed': z.strictObject({
@@ -97,12 +121,14 @@ export const rowKinds = {
   'block.claimed': z.strictObject({
     block: blockIdSchema,
     path: wirePathSchema,
-    entry: z.enum(['file', 'directory', 'absent', 'symlink', 'submodule']),
+    entry: entryKindSchema,
     auto: z.boolean(),
     reason: wordSchema,
   }),
   'block.released': z.strictObject({ block: blockIdSchema, path: wirePathSchema, reason: wordSchema }),
   'block.ended': z.strictObject({ block: blockIdSchema, status: z.enum(['passed', 'failed', 'dropped']) }),
+  /** Its verdict is open again without a push: other content, another policy, what it waits for. */
+  'block.reopened': z.strictObject({ block: blockIdSchema }),
   decision: z.strictObject({
     question: z.literal('level'),
     source: z.literal('rules'),
@@ -112,54 +138,7 @@ export const rowKinds = {
     gone: z.array(wirePathSchema).max(1000),
     paths: z.array(decidedPathSchema).max(400),
   }),
-  'ticket.ended': z.strictObject({
-    ticket: sha256Schema,
-    key: sha256Schema,
-    path: wirePathSchema,
-    block: blockIdSchema,
-    round: countSchema,
-    grant: countSchema,
-    level: levelSchema,
-    policy: sha256Schema.nullable(),
-    end: ticketEndSchema,
-    /** Whether the end is final for this ticket; a transient end puts it back in the queue. */
-    final: z.boolean(),
-    verdict: z.enum(['approve', 'findings', 'cannot_review']).nullable(),
-    partial: z.boolean(),
-    detail: wordSchema.optional(),
-    runner: runnerSchema.nullable(),
-    sessions: z.array(sessionSchema).max(16),
-    findings: z.array(sha256Schema).max(200),
-    brief: sha256Schema.nullable(),
-    result: sha256Schema.nullable(),
-    ms: countSchema,
-  }),
-  'ticket.reused': z.strictObject({
-    ticket: sha256Schema,
-    key: sha256Schema,
-    path: wirePathSchema,
-    run: wordSchema,
-    seq: countSchema,
-    findings: z.array(sha256Schema).max(200),
-  }),
-  'ticket.late': z.strictObject({
-    ticket: sha256Schema,
-    key: sha256Schema,
-    path: wirePathSchema,
-    seq: countSchema,
-  }),
-  'ticket.refused': z.strictObject({
-    ticket: sha256Schema,
-    grant: countSchema,
-    reason: z.enum(['expired', 'revoked', 'superseded', 'wrong_content']),
-    result: sha256Schema.nullable(),
-  }),
-  'ticket.conflict': z.strictObject({
-    ticket: sha256Schema,
-    grant: countSchema,
-    first: sha256Schema,
-    second: sha256Schema,
-  }),
+  ...ticketKinds,
   'finding.raised': z.strictObject({
     /** Number of the finding in its run, shown as F<n>. */
     finding: countSchema,
@@ -180,6 +159,19 @@ export const rowKinds = {
     body: textRefSchema,
     quote: textRefSchema,
     suggestion: textRefSchema.nullable(),
+    redacted: redactedSchema.optional(),
+    /** The reviewers of an L3 ticket that saw it, where two could (RND-3); absent: nothing hangs on who. */
+    witnesses: z.array(wordSchema).min(1).max(10).optional(),
+    /** RND-1: new, of a model that had read this very content before: it does not block. */
+    read_before: z.literal(true).optional(),
+  }),
+  /** REV-5: a rename takes the finding along; number, state and texts stay, its fingerprint is that of the new path. */
+  'finding.carried': z.strictObject({
+    finding: countSchema,
+    from: wirePathSchema,
+    path: wirePathSchema,
+    fingerprint: sha256Schema,
+    head: oidSchema,
   }),
   'finding.answered': z.strictObject({ finding: countSchema, text: textRefSchema }),
   'finding.ended': z.strictObject({
@@ -190,18 +182,8 @@ export const rowKinds = {
     text: textRefSchema.nullable(),
   }),
   'finding.delivered': z.strictObject({ head: oidSchema, findings: z.array(countSchema).max(1000) }),
-  'receipt.reserved': z.strictObject({ receipt: wordSchema, command: wordSchema, head: oidSchema }),
-  'receipt.ended': z.strictObject({ receipt: wordSchema, end: wordSchema, exit: countSchema.nullable() }),
-  'human.acted': z.strictObject({
-    act: z.enum(['claim', 'release', 'rerun', 'allow', 'approve', 'dismiss', 'answer', 'override', 'review']),
-    head: oidSchema,
-    permission: wordSchema,
-    clause: wordSchema.nullable(),
-    paths: z.array(wirePathSchema).max(50),
-    self: z.boolean(),
-    text: textRefSchema.nullable(),
-  }),
-  'human.revoked': z.strictObject({ act: wordSchema, seq: countSchema, reason: wordSchema }),
+  ...receiptKinds,
+  ...peopleKinds,
   'control.requested': z.strictObject({
     control: wordSchema,
     action: z.enum(['pause', 'stop', 'resume']),
@@ -234,6 +216,12 @@ export const rowKinds = {
         }),
       )
       .max(40),
+    /** What people cleared, and the act that overrode the rest (GAT-6, GAT-7); absent: nothing. */
+    cleared: z
+      .array(z.strictObject({ code: wordSchema, seq: countSchema }))
+      .max(40)
+      .optional(),
+    overridden: z.strictObject({ seq: countSchema }).optional(),
     /** The product time the decision was taken at; the replay decides at the same time. */
     now: z.iso.datetime(),
     digest: sha256Schema,
@@ -249,13 +237,31 @@ export const rowKinds = {
     until: z.iso.datetime().nullable(),
     detail: wordSchema.optional(),
   }),
+  /** What became of a resident pool in this installation (AUT-2): registered, a token made or revoked, removed. */
+  'pool.registered': z.strictObject({
+    pool: wordSchema,
+    change: z.enum(['added', 'token', 'revoked', 'removed']),
+    /** The repositories it may serve here; null: all. Absent where the change says nothing of them. */
+    repositories: z.array(idSchema).max(500).nullable().optional(),
+    serves: z.array(wordSchema).max(10).optional(),
+    /** Ids of the tokens concerned, never a token. */
+    tokens: z.array(wordSchema).max(100).optional(),
+  }),
   'provider.changed': z.strictObject({
     provider: wordSchema,
     state: z.enum(['settled', 'revived']),
     until: z.iso.datetime().nullable(),
     detail: wordSchema.optional(),
   }),
-  'settings.changed': z.strictObject({ setting: wordSchema, value: wordSchema }),
+  'settings.changed': z.strictObject({
+    setting: wordSchema,
+    /** As JSON, cut at 200 characters; `unset`: taken away. */
+    value: wordSchema,
+    /** Why; absent in rows of before. */
+    text: textRefSchema.optional(),
+    /** Of the whole app; absent: of this installation. */
+    scope: z.literal('app').optional(),
+  }),
 } as const;
 
 /** A row kind. */

@@ -1,8 +1,10 @@
 /** One owned entry (OWN-1, OWN-2): an exact path, a directory or a glob, as commits and rows write it. */
+import type * as z from 'zod';
+import type { entryKindSchema } from '../ledger/row-fields.ts';
 import { isGlob, patternFault } from '../policy/pattern.ts';
 
 /** What a path was when it was first claimed (OWN-2). */
-export type EntryKind = 'file' | 'directory' | 'absent' | 'symlink' | 'submodule';
+export type EntryKind = z.infer<typeof entryKindSchema>;
 
 // a stranger writes these globs and we run them: each bound keeps the worst path at about n² steps
 const MOST_GLOBSTARS = 2;

@@ -125,14 +125,15 @@ function schemaAt(path: Place, data: unknown): Json | null {
   return schema;
 }
 
-/** The variant of a reviewer that its `uses` names. */
+/** The variant of a reviewer that its `uses` names, of a verify command that its `from` names, or of a pool that its `kind` names. */
 function variantOf(variants: readonly Json[], value: unknown): Json | null {
-  const uses = valueAt(value, ['uses']);
   return (
-    variants.find((variant) => {
-      const property = (variant['properties'] as Json | undefined)?.['uses'] as Json | undefined;
-      return property !== undefined && property['const'] === uses;
-    }) ?? null
+    variants.find((variant) =>
+      ['uses', 'from', 'kind'].some((key) => {
+        const property = (variant['properties'] as Json | undefined)?.[key] as Json | undefined;
+        return property?.['const'] !== undefined && property['const'] === valueAt(value, [key]);
+      }),
+    ) ?? null
   );
 }
 

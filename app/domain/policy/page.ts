@@ -49,6 +49,10 @@ export function policyPage(): string {
     '- Durations are `30s`, `15m`, `6h`, `2d`.',
     '- Paths are an exact path, a directory ending in `/`, or a glob (`*`, `**`, `?`, `[…]`, `{a,b}`), from the root of',
     '  the repository, case-sensitive, dots included. Not accepted: `!negated`, absolute, `.` and `..`, backslashes.',
+    '- A list of paths has no order: any match counts, and nothing takes a match away. That is not CODEOWNERS, where the last',
+    '  match wins and an empty one removes owners. `*.js` and `apps/` are at the root only, `src/app` is one path: where',
+    '  CODEOWNERS means more, a note says so; its leading `/`, its `\\ ` and its owners are refused with what to write.',
+    '- Guarded paths are guarded in every case of their letters: some file systems take `Claude.md` for `CLAUDE.md`.',
     '- `on` and `off` are words in YAML 1.2, `true` and `false` are not the same as them.',
     '',
     '## Keys',
@@ -67,6 +71,31 @@ export function policyPage(): string {
     'A `command` reviews only what its `paths` match. A file whose level has no reviewer that reads it ends',
     '`route_invalid` and holds the gate: a linter that never read a file also exits 0. A deleted file goes to models and',
     'to commands with `deletions: true`; where there are none it is recorded as L0, `deleted`.',
+    '',
+    '## Budgets',
+    '',
+    '```yaml',
+    'budget:',
+    '  block: {sessions: 200}',
+    '  run: {sessions: 500, tokens: 5000000, usd: 20}',
+    '  month: {tokens: 500000000, usd: 2000}',
+    '  outsiders: {usd: 100}',
+    '  prices:',
+    '    model: {input: 3, output: 15}',
+    '```',
+    '',
+    'Sessions of models count, commands do not. Before a session starts the tokens of its prompt and the most that it may',
+    'answer (`max_output`; 20,000 in all where one of the two is not known) are reserved in every count that has a limit; its',
+    'real usage takes their place when it ends. The counts are never over a limit by an admission, however many start at once;',
+    'a session that uses more than it reserved is counted in full. A runner that gets lost leaves its reservation as the charge,',
+    'until its usage arrives. Money is counted by `prices`, US dollars for a million tokens, by the name of the reviewer; there',
+    'is no price list in the server. Months are of UTC. `outsiders` is the part of the month for runs that a person (`/allow`)',
+    'or `allow.authors` let spend, a fifth of it where it is not given.',
+    '',
+    'A file that a budget stands in the way of ends `budget`: what was found is kept, and the gate asks a person',
+    '(`/approve budget REASON`, `/approve unreviewed REASON`). After another month has begun, or the budget was raised on the',
+    'base branch, `/rerun failed` reviews it. [Settings of the installation](settings.md) may hold budgets, and every other',
+    'key of a policy, to less than the policy says.',
     '',
     "## A command's own output",
     '',
@@ -136,21 +165,36 @@ function* inner(property: Json, at: string): Generator<Row> {
   const entries = property['additionalProperties'];
   if (property['properties'] !== undefined) yield* rowsOf(property, at, requiredOf(property));
   else if (items?.['properties'] !== undefined) yield* rowsOf(items, `${at}[]`, requiredOf(items));
+  else if (items?.['oneOf'] !== undefined) yield* variants(items, `${at}[]`);
   else if (typeof entries === 'object' && entries !== null) yield* variants(entries as Json, `${at}.*`);
 }
 
 function* variants(schema: Json, at: string): Generator<Row> {
   const options = (schema['oneOf'] ?? schema['anyOf'] ?? [schema]) as Json[];
+  // a map from names to words: its own line says what they are
+  if (options.every((option) => option['properties'] === undefined)) {
+    for (const option of options)
+      yield { key: at, value: valueText(option), standard: '', does: does(option) || 'One entry of it.' };
+    return;
+  }
+  // a map from names to maps of one kind
+  if (schema['oneOf'] === undefined && schema['anyOf'] === undefined) {
+    yield { key: at, value: 'map', standard: '', does: does(schema) || 'One entry of it.' };
+    yield* rowsOf(schema, at, requiredOf(schema));
+    return;
+  }
   const shown = new Map<string, string>();
   for (const option of options) {
-    const uses = ((option['properties'] as Json | undefined)?.['uses'] ?? {}) as Json;
+    const properties = (option['properties'] ?? {}) as Record<string, Json>;
+    const word = ['uses', 'from', 'kind'].find((one) => properties[one] !== undefined) ?? '';
+    const uses = properties[word] ?? {};
     const kind = String(uses['const']);
-    const rows = [...rowsOf(option, at, requiredOf(option))].filter((row) => !row.key.endsWith('.uses'));
+    const rows = [...rowsOf(option, at, requiredOf(option))].filter((row) => row.key !== `${at}.${word}`);
     // kinds with the same keys are written out once
     const keys = rows.map((row) => row.key + row.value).join();
     const twin = shown.get(keys);
     const same = twin === undefined ? '' : ` Keys as for \`${twin}\`${ownDefaults(rows)}.`;
-    yield { key: at, value: `\`uses: ${kind}\``, standard: '', does: `**${does(uses)}**${same}` };
+    yield { key: at, value: `\`${word}: ${kind}\``, standard: '', does: `**${does(uses)}**${same}` };
     if (twin !== undefined) continue;
     shown.set(keys, kind);
     yield* rows;
@@ -159,7 +203,10 @@ function* variants(schema: Json, at: string): Generator<Row> {
 
 function ownDefaults(rows: readonly Row[]): string {
   const key = rows.find((row) => row.key.endsWith('.key') && row.standard !== '');
-  return key === undefined ? '' : `; \`base_url\` may be left out, \`key\` is ${key.standard} by default`;
+  if (key === undefined) return '';
+  const address = rows.some((row) => row.key.endsWith('.base_url')) ? '`base_url` may be left out, ' : '';
+  const standard = key.standard === 'required' ? 'required' : `${key.standard} by default`;
+  return `; ${address}\`key\` is ${standard}`;
 }
 
 function requiredOf(schema: Json): ReadonlySet<string> {
@@ -191,10 +238,11 @@ function valueText(property: Json): string {
     const items = (property['items'] ?? {}) as Json;
     const listed = items['enum'] ?? (items['const'] === undefined ? undefined : [items['const']]);
     if (Array.isArray(listed)) return `list of ${listed.map((word) => `\`${String(word)}\``).join(', ')}`;
-    return items['properties'] === undefined ? 'list' : 'list of maps';
+    return items['properties'] === undefined && items['oneOf'] === undefined ? 'list' : 'list of maps';
   }
   if (type === 'object') return 'map';
   if (type === 'integer') return 'whole number';
+  if (type === 'number') return 'number';
   if (type === 'boolean') return '`true`, `false`';
   return String(property['pattern'] ?? '').startsWith('^[0-9]{1,6}(s') ? 'duration' : 'text';
 }

@@ -1,6 +1,7 @@
 /** Reviewers as the policy writes them (REV-1, REV-1a): only the kinds that work in this version. */
 import * as z from 'zod';
 import { severitySchema } from '../ledger/row-fields.ts';
+import type { AgentKind } from '../transcript.ts';
 import { count, lens, pattern, patterns, reviewerName } from './values.ts';
 
 const keyVariable = z
@@ -47,6 +48,23 @@ const provider = <T extends 'anthropic' | 'openai' | 'xai'>(uses: T, key: string
     key: keyVariable.default(key),
   });
 
+/** A command-line agent: its model is an argument, so it begins like no option. */
+const agent = <T extends AgentKind>(uses: T, name: string, key: z.ZodType<string>) =>
+  z.strictObject({
+    uses: z
+      .literal(uses)
+      .describe(
+        `${name}, started on the runner without tools as another user; docs/security.md says what it takes.`,
+      ),
+    model: model.model.regex(
+      uses === 'opencode' ? /^[A-Za-z0-9][\w.:@+-]*\/[\w./:@+-]+$/ : /^[A-Za-z0-9][\w./:@+[\]-]*$/,
+      uses === 'opencode' ? 'provider/model' : 'the name of a model, without spaces',
+    ),
+    lenses: model.lenses,
+    fallbacks: model.fallbacks,
+    key,
+  });
+
 const command = z.strictObject({
   uses: z.literal('command').describe('Any program that reads one file and reports findings (REV-1a).'),
   run: z
@@ -62,8 +80,10 @@ const command = z.strictObject({
     )
     .describe('The program and its arguments; `{path}` is the file. No shell reads it.'),
   output: z
-    .enum(['sarif', 'countersign'])
-    .describe('What it prints: SARIF 2.1.0, or our own JSON (docs/policy.md).'),
+    .enum(['sarif', 'rdjson', 'checkstyle', 'eslint-json', 'countersign'])
+    .describe(
+      'What it prints: SARIF 2.1.0, reviewdog’s `rdjson`, Checkstyle XML, ESLint’s `json`, or our own JSON (docs/policy.md).',
+    ),
   paths: patterns(100)
     .min(1, 'at least one path or glob: a file outside of them is not given to the command')
     .describe('The files it is given; a file outside of them counts as not read by it.'),
@@ -85,9 +105,9 @@ const command = z.strictObject({
     .describe('Files laid beside the file, always as they are on the base commit.'),
   severity: z
     .strictObject({
-      error: severitySchema.default('high'),
-      warning: severitySchema.default('medium'),
-      note: severitySchema.default('low'),
+      error: severitySchema.default('high').describe('Of what the program calls an error.'),
+      warning: severitySchema.default('medium').describe('Of a warning.'),
+      note: severitySchema.default('low').describe('Of anything milder.'),
     })
     .prefault({})
     .describe('The severity of each level that the program reports.'),
@@ -116,6 +136,10 @@ export const reviewer = z.discriminatedUnion(
     provider('anthropic', 'ANTHROPIC_API_KEY'),
     provider('openai', 'OPENAI_API_KEY'),
     provider('xai', 'XAI_API_KEY'),
+    agent('claude-code', 'Claude Code', keyVariable.default('ANTHROPIC_API_KEY')),
+    agent('codex', 'Codex', keyVariable.default('OPENAI_API_KEY')),
+    agent('grok', 'Grok Build', keyVariable.default('XAI_API_KEY')),
+    agent('opencode', 'OpenCode', keyVariable),
   ],
   'a reviewer: {uses: …}',
 );

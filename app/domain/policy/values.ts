@@ -1,5 +1,6 @@
 /** The small values that a policy is made of, each with the words a person reads when it is wrong (POL-1). */
 import * as z from 'zod';
+import { codeownersFault } from './codeowners.ts';
 import { patternFault } from './pattern.ts';
 
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -33,7 +34,7 @@ export const count = (least: number, most: number, description: string) =>
 
 /** A path pattern (OWN-1). */
 export const pattern = z.string('a path, a directory ending in /, or a glob').superRefine((text, context) => {
-  const fault = patternFault(text);
+  const fault = codeownersFault(text) ?? patternFault(text);
   if (fault !== null) context.addIssue({ code: 'custom', message: `the pattern ${fault}` });
 });
 /** A list of path patterns. */
@@ -49,6 +50,10 @@ export const userId = z
 export const lens = z
   .string('a lens: a word')
   .regex(/^[a-z][a-z0-9-]{0,39}$/, 'a lens: lower-case letters, digits and -');
+/** The name of a resident pool: no file of a workflow pool can bear it, since it has no dot. */
+export const residentName = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,39}$/, 'a name: lower-case letters, digits and -, at most 40');
 /** The name of a reviewer. */
 export const reviewerName = z
   .string()

@@ -1,5 +1,7 @@
 /** What of a head's file set is covered, and whether the rows add up (FND-1, BLK-6, GIT-4). */
 import { createHash } from 'node:crypto';
+import { holdsAtTheBar } from '../finding/dismissal.ts';
+import { lacksConsensus } from '../finding/witness.ts';
 import { pathKey } from '../path.ts';
 import { type FileFact, type FindingFact, presentHead, type RunState } from './state.ts';
 
@@ -21,7 +23,10 @@ export function standings(state: RunState): PathStanding[] {
     .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
     .map(([key, file]) => {
       const { block, ownership } = owner(state, key, file);
-      return { file, block, ownership, ...standing(state, file) };
+      // a merge group's path that a member was reviewed with, or that git merged cleanly (GAT-5)
+      const known = file.level !== 'L0' && state.group?.known.has(key) === true;
+      const stands = known ? { standing: 'counted' as const, why: null } : standing(state, file);
+      return { file, block, ownership, ...stands };
     });
 }
 
@@ -66,6 +71,8 @@ export function gaps(state: RunState): string[] {
     }
   }
   const raised = new Set([...state.findings.values()].map((finding) => finding.fingerprint));
+  // what a rename carried was raised under the fingerprint of its old path (REV-5)
+  for (const former of state.former.keys()) raised.add(former.slice(former.indexOf('\u0000') + 1));
   for (const [fingerprint, seq] of state.promised) {
     if (!raised.has(fingerprint))
       found.push(`row ${seq} reports finding ${fingerprint.slice(0, 12)}, which was never raised`);
@@ -84,13 +91,29 @@ export function severityRank(severity: FindingFact['severity']): number {
   return rank[severity];
 }
 
-/** Findings that block at a threshold: open or answered, grounded, at or above it (GAT-3); worst first, then by number. */
-export function blockingFindings(state: RunState, blockAt: FindingFact['severity']): FindingFact[] {
+/** Whether a finding still asks for something: open, answered or not (FND-1). */
+export function isStanding(finding: Pick<FindingFact, 'state'>): boolean {
+  return finding.state === 'open' || finding.state === 'answered';
+}
+
+/**
+ * Findings that block at a threshold: open or answered, grounded, at or above it (GAT-3); worst first,
+ * then by number. One that only its author dismissed blocks as well: that counts below the bar (FND-2).
+ * What its model could have said before does not (RND-1), nor what only one of two saw under a lens of `both` (RND-3).
+ */
+export function blockingFindings(
+  state: RunState,
+  blockAt: FindingFact['severity'],
+  both: readonly string[] = [],
+): FindingFact[] {
   return [...state.findings.values()]
     .filter(
       (finding) =>
-        (finding.state === 'open' || finding.state === 'answered') &&
-        severityRank(finding.severity) <= severityRank(blockAt),
+        (isStanding(finding) ||
+          (finding.state === 'dismissed' && !holdsAtTheBar(finding.dismissals, finding.severity))) &&
+        severityRank(finding.severity) <= severityRank(blockAt) &&
+        !finding.readBefore &&
+        !lacksConsensus(finding, both),
     )
     .sort((a, b) => severityRank(a.severity) - severityRank(b.severity) || a.number - b.number);
 }

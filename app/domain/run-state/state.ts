@@ -1,13 +1,34 @@
 /** What a run's verified rows say, folded. The ledger decides; tables are projections of the same rows. */
-import type { DecidedPath } from '../ledger/row-fields.ts';
+import type { Actor, DecidedPath, PeopleGroup } from '../ledger/row-fields.ts';
 import type { RowData } from '../ledger/row-kinds.ts';
 import type { WirePath } from '../path.ts';
+import type { ReceiptFact } from '../receipt.ts';
+import type { RoundFact } from './rounds.ts';
 
-/** A head the run has had (RUN-3). */
-export type Head = RowData<'run.head'> & { readonly seq: number; readonly at: string };
+/** A head the run has had (RUN-3); `content` is a digest of its paths with modes and blobs of both sides (GAT-6, carry). */
+export type Head = RowData<'run.head'> & {
+  readonly seq: number;
+  readonly at: string;
+  readonly content: string;
+};
+
+/** Who made what the newest head changes (GAT-6). `complete` once its last row is there. */
+export interface PeopleFact {
+  readonly head: string;
+  readonly mergeBase: string;
+  complete: boolean;
+  /** By exact path bytes. */
+  readonly byPath: Map<string, PeopleGroup>;
+  /** Every other path; null: nobody knows. */
+  rest: PeopleGroup | null;
+}
 
 /** A path of the present file set, as decided by row `seq`. */
-export type FileFact = DecidedPath & { readonly seq: number };
+export type FileFact = DecidedPath & {
+  readonly seq: number;
+  /** The row that made it guarded where it was not before (OWN-8); absent or 0: none did. */
+  readonly guardedSince?: number;
+};
 
 /** A block as its rows left it. */
 export interface BlockFact {
@@ -19,6 +40,8 @@ export interface BlockFact {
   readonly named: boolean;
   readonly attempt: number;
   readonly after: readonly string[];
+  /** SHA-256 of the texts of its clauses, in their order (BLK-3). */
+  readonly accept: readonly string[];
   readonly acceptHuman: readonly string[];
   readonly notes: readonly { readonly code: string; readonly detail: string }[];
   readonly ended: 'passed' | 'failed' | 'dropped' | null;
@@ -45,6 +68,10 @@ export interface KeyFact {
     readonly seq: number;
   } | null;
   readonly path: WirePath;
+  /** What its results say of clauses, by their texts' SHA-256; one that says `unmet` has the word (REV-3). */
+  readonly clauses: Map<string, 'met' | 'unmet'>;
+  /** Why its results call for a person, and the newest row that does (REV-9). */
+  readonly calls: Map<string, number>;
 }
 
 /** A finding in the one state it is in, by number (FND-1). */
@@ -59,22 +86,52 @@ export interface FindingFact {
   readonly lens: string;
   readonly state: 'open' | 'answered' | 'fixed' | 'dismissed' | 'ungrounded' | 'withdrawn';
   readonly reviewer: string;
+  readonly command: boolean;
   readonly key: string;
   readonly blob: string | null;
   /** SHA-256 of the texts. */
   readonly title: string;
   readonly body: string;
+  readonly quote: string;
   readonly suggestion: string | null;
+  /** SHA-256 of the newest answer's text (FND-2). */
+  readonly answer: string | null;
+  /** Who asked to dismiss it, in order; whether that is enough is `dismissalHolds`. */
+  readonly dismissals: readonly Dismissal[];
+  readonly seq: number;
+  /** The last row that carried it to another path; null: none (REV-5). */
+  readonly carriedSeq: number | null;
+  /** The reviewers that saw it at L3 where two could, over rounds; null: nothing hangs on who (RND-3). */
+  readonly witnesses: readonly string[] | null;
+  /** New, of a model that had read this very content before: it does not block (RND-1). */
+  readonly readBefore: boolean;
+}
+
+/** One person's dismissal of a finding (FND-2). */
+export interface Dismissal {
+  readonly actor: string;
+  /** The severity the finding had then; null in rows that do not tell. */
+  readonly severity: FindingFact['severity'] | null;
+  /** Whether it was given on the person's own work, and they were not the only one with write. */
+  readonly self: boolean;
   readonly seq: number;
 }
 
 /** Consent to spend (RUN-10). */
 export type Allowance = RowData<'run.allowed'> & { readonly seq: number };
 
-/** What a person did; `revoked` once a later row took it back (GAT-6). */
+/**
+ * What a person did; `revoked` once a later row took it back (GAT-6). `content` is that of its head when it
+ * was done, null where the head was not read by then.
+ */
 export type ActFact = RowData<'human.acted'> & {
   readonly seq: number;
+  /** ISO product time. */
+  readonly at: string;
+  /** Account id. */
   readonly actor: string;
+  readonly actorKind: Actor['kind'];
+  readonly content: string | null;
   revoked: boolean;
 };
 
@@ -82,6 +139,15 @@ export type ActFact = RowData<'human.acted'> & {
 export interface Anomaly {
   readonly seq: number;
   readonly detail: string;
+}
+
+/** A merge group as its rows say (GAT-5). */
+export interface GroupFact {
+  readonly read: RowData<'group.read'>;
+  /** By position, each as its newest row says. */
+  readonly members: Map<number, RowData<'group.member'>>;
+  /** How each known path is known, by its exact bytes. */
+  readonly known: Map<string, RowData<'group.known'>['proof']>;
 }
 
 /** A run as its verified rows say. Advanced in place by `foldRow`, by committed rows only. */
@@ -100,13 +166,28 @@ export interface RunState {
   blocks: Map<string, BlockFact>;
   claims: Map<string, ClaimFact>;
   keys: Map<string, KeyFact>;
+  /** What was decided under each key, for results to be held against. */
+  decided: Map<string, Pick<FileFact, 'key' | 'level' | 'blob'>>;
   findings: Map<number, FindingFact>;
   /** Numbers by path bytes and fingerprint. */
   findingIndex: Map<string, number>;
+  /** Numbers by the path bytes and fingerprints that findings had before they were carried (REV-5). */
+  former: Map<string, number>;
+  /** Numbers of the findings of a path, by its bytes. */
+  numbersAt: Map<string, Set<number>>;
+  /** Rounds that read content with findings of models on it, by path bytes, in order (RND-2). */
+  rounds: Map<string, readonly RoundFact[]>;
   /** Fingerprints of counted results, to hold against the findings raised. */
   promised: Map<string, number>;
+  /** By block and id (VER-2). */
+  receipts: Map<string, ReceiptFact>;
   allowances: Allowance[];
   acts: ActFact[];
+  people: PeopleFact | null;
+  /** Accounts that pushed each head, by head. */
+  pushers: Map<string, Set<string>>;
+  /** The head with which each commit came, by commit. */
+  arrivals: Map<string, string>;
   ruleBreaks: { readonly ticket: string; readonly detail: string; readonly seq: number }[];
   /** Conflicting results of one grant (LSE-4), by ticket; the key they concern is that of the ticket's last end. */
   conflicts: { readonly ticket: string; readonly seq: number }[];
@@ -117,6 +198,8 @@ export interface RunState {
   gates: Map<string, RowData<'gate.decided'> & { readonly seq: number }>;
   usage: { sessions: number; tokensIn: number; tokensOut: number; costMicro: number; ms: number };
   anomalies: Anomaly[];
+  /** Null for a pull request, and for a group that was not read yet. */
+  group: GroupFact | null;
 }
 
 /** A run of which no row was folded yet. */
@@ -133,11 +216,19 @@ export function emptyState(): RunState {
     blocks: new Map(),
     claims: new Map(),
     keys: new Map(),
+    decided: new Map(),
     findings: new Map(),
     findingIndex: new Map(),
+    former: new Map(),
+    numbersAt: new Map(),
+    rounds: new Map(),
     promised: new Map(),
+    receipts: new Map(),
     allowances: [],
     acts: [],
+    people: null,
+    pushers: new Map(),
+    arrivals: new Map(),
     ruleBreaks: [],
     conflicts: [],
     ticketKeys: new Map(),
@@ -145,6 +236,7 @@ export function emptyState(): RunState {
     gates: new Map(),
     usage: { sessions: 0, tokensIn: 0, tokensOut: 0, costMicro: 0, ms: 0 },
     anomalies: [],
+    group: null,
   };
 }
 

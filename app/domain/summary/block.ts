@@ -1,4 +1,5 @@
 /** The summary of a block's check run: the gate's report, narrowed to what is the block's (PUB-1). */
+import type { Shows } from '../finding/show.ts';
 import type { BlockVerdict } from '../gate/block.ts';
 import { pathKey, type WirePath } from '../path.ts';
 import { severityRank } from '../run-state/coverage.ts';
@@ -11,13 +12,15 @@ export function makeBlockReport(
   verdict: BlockVerdict,
   texts: Texts,
   rest: Pick<Report, 'published' | 'places'>,
+  shows?: Shows,
 ): Report {
-  const whole = makeReport(state, verdict.decision, texts, { ...rest, shared: [] });
+  const { hidden: _, ...whole } = makeReport(state, verdict.decision, texts, { ...rest, shared: [] }, shows);
   const own = ({ path }: { readonly path: WirePath }) => verdict.paths.has(pathKey(path));
   return {
     ...whole,
     block: { id: verdict.id, title: texts.get(verdict.title) ?? null },
     blocks: [],
+    notes: (whole.notes ?? []).filter((note) => note.block === verdict.id),
     findings: whole.findings.filter(own),
     missing: whole.missing.filter(own),
     unreviewed: whole.unreviewed.filter(own),

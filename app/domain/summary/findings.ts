@@ -1,5 +1,6 @@
 /** The summary of `countersign / findings`: what is annotated, and in full what could not be placed on a line (PUB-3). */
-import { showPath } from '../path.ts';
+import { plain } from '../neutralise.ts';
+import { showPath, type WirePath } from '../path.ts';
 import { Markdown, md } from './markdown.ts';
 import { LIMIT_BYTES } from './render.ts';
 import type { FindingLine, PublishedHead, ReportPlaces } from './report.ts';
@@ -11,6 +12,16 @@ export interface UnplacedFinding extends FindingLine {
   readonly reason: string;
 }
 
+/** A suggestion that is in no review comment, with the reason (PUB-5). */
+export interface ListedSuggestion {
+  readonly number: number;
+  readonly path: WirePath;
+  readonly line: number;
+  /** Redacted; null: erased. */
+  readonly suggestion: string | null;
+  readonly reason: string;
+}
+
 /** What the findings check says. */
 export interface FindingsReport {
   readonly head: string;
@@ -18,7 +29,11 @@ export interface FindingsReport {
   readonly open: number;
   /** Findings past `publish.annotations`: counted, not annotated. */
   readonly over: number;
+  /** Findings that `review.show` hides. */
+  readonly hidden?: number;
   readonly unplaced: readonly UnplacedFinding[];
+  /** Suggestions that are in no comment; absent where the policy wants no comments. */
+  readonly suggestions?: readonly ListedSuggestion[];
   readonly published: PublishedHead | null;
   readonly places: ReportPlaces;
 }
@@ -62,9 +77,31 @@ export function renderFindings(report: FindingsReport): string {
             '\n\n',
           ),
         );
-  const body = Markdown.join([head, over, unplaced, rest], '\n\n');
+  const listed = report.suggestions ?? [];
+  const suggestions =
+    listed.length === 0
+      ? md``
+      : Markdown.join(
+          [md`#### Suggestions in no comment`, ...listed.slice(0, 50).map(suggestionEntry)],
+          '\n\n',
+        );
+  const hidden =
+    (report.hidden ?? 0) === 0
+      ? md``
+      : md`${count(report.hidden ?? 0, 'finding')} not shown, as the policy asks (${Markdown.code('review.show')}).`;
+  const body = Markdown.join([head, over, hidden, unplaced, rest, suggestions], '\n\n');
   const room = LIMIT_BYTES - Buffer.byteLength(foot.text) - 2;
   return Markdown.join([body.cut(room, md`… cut here; the rest is on ${link}.`), foot], '\n\n').text;
+}
+
+function suggestionEntry(one: ListedSuggestion): Markdown {
+  const place = Markdown.code(`${showPath(one.path)}:${one.line}`);
+  const line = md`**F${one.number}** ${place} (${one.reason})`;
+  // inside a fence nothing is Markdown; what could end it or hide in it is taken out
+  const code = plain(one.suggestion ?? 'text erased')
+    .replace(/`{3,}/g, '``')
+    .slice(0, 2_000);
+  return Markdown.join([line, Markdown.suggestion(code.trimEnd().split('\n'), 'text')], '\n\n');
 }
 
 function unplacedEntry(one: UnplacedFinding): Markdown {

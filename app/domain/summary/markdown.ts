@@ -70,6 +70,21 @@ export class Markdown {
     return new Markdown(`\`\`\`text\n${text.replaceAll('`', '').trimEnd()}\n\`\`\``);
   }
 
+  /** Its further lines set in by so many spaces, so that all of it is one item of a list. */
+  indented(spaces: number): Markdown {
+    return new Markdown(this.text.replaceAll(/\n(?!\n|$)/g, `\n${' '.repeat(spaces)}`));
+  }
+
+  /** A `suggestion` block of GitHub's, or the same text as code: shown as it is, its fence longer than any in it. */
+  static suggestion(lines: readonly string[], language: 'suggestion' | 'text' = 'suggestion'): Markdown {
+    const longest = Math.max(
+      2,
+      ...lines.flatMap((line) => [...line.matchAll(/`+/g)].map((run) => run[0].length)),
+    );
+    const fence = '`'.repeat(longest + 1);
+    return new Markdown([`${fence}${language}`, ...lines, fence].join('\n'));
+  }
+
   /** At most `bytes` bytes of UTF-8: cut between characters, at a line's end where there is one, with open fences and folds closed. */
   cut(bytes: number, marker: Markdown): Markdown {
     if (Buffer.byteLength(this.text) <= bytes) return this;
@@ -78,11 +93,23 @@ export class Markdown {
     let text = cutText(this.text, Math.max(0, bytes - Buffer.byteLength(tail) - 64));
     const line = text.lastIndexOf('\n');
     if (line > text.length / 2) text = text.slice(0, line);
-    const fences = text.match(/^```/gm)?.length ?? 0;
-    if (fences % 2 === 1) text += '\n```';
+    text += closingFence(text);
     const open = (text.match(/<details>/g)?.length ?? 0) - (text.match(/<\/details>/g)?.length ?? 0);
     return new Markdown(`${text}${'\n\n</details>'.repeat(Math.max(0, open))}${tail}`);
   }
+}
+
+/** What closes the fence that a text leaves open; empty where none is. A fence inside a longer one is text of it. */
+function closingFence(text: string): string {
+  let open: string | null = null;
+  for (const line of text.split('\n')) {
+    const run = /^`{3,}/.exec(line)?.[0];
+    if (run === undefined) continue;
+    // with a back-tick after it, it is a code span that begins the line
+    if (open === null) open = line.includes('`', run.length) ? null : run;
+    else if (line === run && run.length >= open.length) open = null;
+  }
+  return open === null ? '' : `\n${open}`;
 }
 
 /** A template whose values are neutralised; see `Markdown.md`. */

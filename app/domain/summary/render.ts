@@ -2,8 +2,12 @@
 import { gateName } from '../check.ts';
 import type { GateDecision } from '../gate/decide.ts';
 import { showPath, type WirePath } from '../path.ts';
+import { notesPart } from './block-notes.ts';
+import { contentionPart } from './contention.ts';
 import { enrolSteps } from './enrol.ts';
 import { Markdown, md } from './markdown.ts';
+import { peoplePart } from './people.ts';
+import { receiptsPart } from './receipts.ts';
 import type { BlockLine, FindingLine, Hold, Report } from './report.ts';
 import { capital, count, titleOf } from './title.ts';
 
@@ -24,6 +28,7 @@ const LEADS: Readonly<Record<GateDecision['conclusion'], string>> = {
 const VERDICTS: Readonly<Record<BlockLine['verdict'], string>> = {
   passed: '✅ passed',
   reviewing: '⏳ under way',
+  waiting: '⏸ waits for another',
   blocked: '❌ blocked',
   held: '✋ held',
 };
@@ -32,7 +37,19 @@ const VERDICTS: Readonly<Record<BlockLine['verdict'], string>> = {
 export function renderReport(report: Report): string {
   const head = Markdown.join([verdictLine(report), about(report), holds(report), enrol(report)], '\n\n');
   const body = Markdown.join(
-    [blocks(report), findings(report), coverage(report), since(report), shared(report), cost(report)],
+    [
+      blocks(report),
+      notesPart(report.notes ?? []),
+      findings(report),
+      coverage(report),
+      receiptsPart(report.receipts ?? [], report.places.repository),
+      peoplePart(report.people ?? [], report.clauses ?? []),
+      since(report),
+      shared(report),
+      contentionPart(report.contention ?? []),
+      heldPart(report.held ?? []),
+      cost(report),
+    ],
     '\n\n',
   );
   const foot = ledger(report);
@@ -78,6 +95,15 @@ function holds(report: Report): Markdown {
 function enrol({ decision, enrol: place }: Report): Markdown {
   const holds = decision.reasons.some((reason) => reason.code === 'not_enrolled');
   return holds && place !== undefined ? enrolSteps(place) : md``;
+}
+
+/** POL-2: where the policy says nothing, or is laxer, the installation's settings count. */
+function heldPart(keys: readonly string[]): Markdown {
+  if (keys.length === 0) return md``;
+  const shown = keys.slice(0, MOST.concerns).map((key) => Markdown.code(key));
+  const more = keys.length - shown.length;
+  const list = Markdown.join([...shown, ...(more > 0 ? [md`${more} more`] : [])], ', ');
+  return md`Of the policy, the settings of this installation decide ${list}.`;
 }
 
 function cause(hold: Hold): Markdown {
@@ -126,8 +152,12 @@ function findingCell(block: BlockLine): Markdown {
 }
 
 function findings(report: Report): Markdown {
-  const open = report.findings.filter((one) => one.state === 'open' || one.state === 'answered');
-  const folded = report.findings.filter((one) => one.state === 'ungrounded' || one.state === 'dismissed');
+  const open = report.findings.filter(
+    (one) => one.state === 'open' || one.state === 'answered' || one.blocks,
+  );
+  const folded = report.findings.filter(
+    (one) => !one.blocks && (one.state === 'ungrounded' || one.state === 'dismissed'),
+  );
   const shown = open.slice(0, MOST.findings);
   const parts: Markdown[] = [];
   if (open.length > 0) {
@@ -154,12 +184,20 @@ function findings(report: Report): Markdown {
       ),
     );
   }
+  const hidden = report.hidden ?? 0;
+  if (hidden > 0)
+    parts.push(
+      md`${count(hidden, 'finding')} not shown, as the policy asks (${Markdown.code('review.show')}).`,
+    );
   return Markdown.join(parts, '\n\n');
 }
 
 function findingLine(report: Report, one: FindingLine): Markdown {
   const bar = one.blocks ? md`**${one.severity}**` : md`${one.severity}`;
-  const state = one.state === 'open' ? md`` : md` (${one.state})`;
+  const people = one.people == null ? md`` : md` (dismissed by ${one.people})`;
+  const remarks = one.remarks ?? [];
+  const said = remarks.length === 0 ? people : md`${people} (${remarks.join('; ')})`;
+  const state = one.state === 'open' ? said : md` (${one.state})${said}`;
   const title = one.title === null ? md`text erased` : md`${one.title}`;
   return md`- **F${one.number}** ${bar}${state} ${place(report, one.path, one.line)}: ${title}`;
 }

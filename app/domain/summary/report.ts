@@ -1,10 +1,18 @@
 /** What a person reads of a run, as data (PUB-7): made of the verified state and its verdict, rendered in `render.ts`. */
+
+import { peopleBehind, peopleNeeded } from '../finding/dismissal.ts';
+import { remarksOn } from '../finding/remark.ts';
+import { compileShow, type Shows } from '../finding/show.ts';
 import type { GateDecision } from '../gate/decide.ts';
-import { REASONS } from '../gate/reason.ts';
+import { REASONS, type ReasonCode } from '../gate/reason.ts';
 import { pathKey, showPath, type WirePath } from '../path.ts';
 import { type PathStanding, severityRank, standings } from '../run-state/coverage.ts';
 import type { FindingFact, RunState } from '../run-state/state.ts';
+import { type BlockNoteLine, blockNotes } from './block-notes.ts';
+import type { Contention } from './contention.ts';
 import type { EnrolPlace } from './enrol.ts';
+import { type ClauseLine, clauseLines, type PersonLine, peopleRefs, personLines } from './people.ts';
+import { type ReceiptLine, receiptLines } from './receipts.ts';
 
 /** The signed head that is published with a verdict (LED-10). */
 export interface PublishedHead {
@@ -44,7 +52,7 @@ export interface BlockLine {
   readonly level: string;
   readonly files: number;
   readonly counted: number;
-  readonly verdict: 'passed' | 'reviewing' | 'blocked' | 'held';
+  readonly verdict: 'passed' | 'reviewing' | 'waiting' | 'blocked' | 'held';
   readonly blocking: number;
   readonly other: number;
 }
@@ -58,6 +66,10 @@ export interface FindingLine {
   readonly title: string | null;
   readonly blocks: boolean;
   readonly state: FindingFact['state'];
+  /** Of a standing one that somebody dismissed already: `1 of 2` (FND-2). */
+  readonly people?: string | null;
+  /** How it came to be, where that matters: `single witness` (RND-3). */
+  readonly remarks?: readonly string[];
 }
 
 /** Everything the summary says. Texts are as stored, redacted; rendering neutralises them. */
@@ -65,7 +77,16 @@ export interface Report {
   readonly decision: GateDecision;
   readonly holds: readonly Hold[];
   readonly blocks: readonly BlockLine[];
+  /** Notes on blocks that hold nothing (BLK-3). */
+  readonly notes?: readonly BlockNoteLine[];
   readonly findings: readonly FindingLine[];
+  /** Acts that the verdict rests on, and the clauses that ask for one. */
+  readonly people?: readonly PersonLine[];
+  readonly clauses?: readonly ClauseLine[];
+  /** What became of the verify commands (VER-2). */
+  readonly receipts?: readonly ReceiptLine[];
+  /** Findings that `review.show` hides. */
+  readonly hidden?: number;
   readonly missing: readonly { readonly path: WirePath; readonly why: string }[];
   readonly unreviewed: readonly { readonly path: WirePath; readonly why: string }[];
   readonly usage: RunState['usage'];
@@ -77,6 +98,10 @@ export interface Report {
   } | null;
   /** Other pull requests on the same head, and what they decide (RUN-5). */
   readonly shared: readonly { readonly pull: string; readonly conclusion: string }[];
+  /** Other open pull requests with the same paths; told when something else makes us write (PUB-2). */
+  readonly contention?: readonly Contention[];
+  /** Keys of the policy that the settings of the installation hold (POL-2). */
+  readonly held?: readonly string[];
   readonly published: PublishedHead;
   readonly places: ReportPlaces;
   /** The one block that it is about; absent: the whole run. */
@@ -93,7 +118,8 @@ export function makeReport(
   state: RunState,
   decision: GateDecision,
   texts: Texts,
-  rest: Pick<Report, 'published' | 'places' | 'shared' | 'enrol'>,
+  rest: Pick<Report, 'published' | 'places' | 'shared' | 'contention' | 'enrol'>,
+  shows: Shows = compileShow(null),
 ): Report {
   // a file set of another head or base is not this verdict's: it then counts no files
   const paths = decision.counts.files > 0 ? standings(state) : [];
@@ -102,10 +128,13 @@ export function makeReport(
     .filter((finding) => present.has(pathKey(finding.path)) && finding.state !== 'fixed')
     .sort((a, b) => severityRank(a.severity) - severityRank(b.severity) || a.number - b.number);
   const blocking = new Set(decision.blocking);
+  const listed = shown.filter((finding) => shows(finding, blocking.has(finding.number)));
   return {
     ...rest,
+    ...(listed.length === shown.length ? {} : { hidden: shown.length - listed.length }),
+    ...(state.policy?.held === undefined ? {} : { held: state.policy.held }),
     decision,
-    holds: decision.reasons.map((reason) => ({
+    holds: decision.reasons.map((reason, index) => ({
       code: reason.code,
       what: REASONS[reason.code].what,
       concerns:
@@ -116,13 +145,14 @@ export function makeReport(
             : reason.blocks,
       count: reason.count,
       detail: reason.detail,
-      clears: REASONS[reason.code].clears,
+      clears: decision.next[index]?.what ?? REASONS[reason.code].clears,
       who: REASONS[reason.code].who,
       untilMs: reason.untilMs,
       past: reason.past,
     })),
-    blocks: blockLines(state, paths, shown, blocking, texts),
-    findings: shown.map((finding) => ({
+    blocks: blockLines(state, decision, paths, shown, blocking, texts),
+    notes: blockNotes(state),
+    findings: listed.map((finding) => ({
       number: finding.number,
       severity: finding.severity,
       path: finding.path,
@@ -130,6 +160,8 @@ export function makeReport(
       title: texts.get(finding.title) ?? null,
       blocks: blocking.has(finding.number),
       state: finding.state,
+      people: peopleOf(finding),
+      remarks: remarksOn(finding),
     })),
     missing: paths
       .filter(
@@ -143,33 +175,54 @@ export function makeReport(
     unreviewed: paths
       .filter((path) => path.standing === 'unreviewed')
       .map((path) => ({ path: path.file.path, why: path.why ?? 'no reason' })),
+    people: personLines(state, decision, texts),
+    clauses: clauseLines(state, texts),
+    receipts: decision.counts.files > 0 ? receiptLines(state) : [],
     usage: { ...state.usage },
     since: changes(state, decision),
   };
 }
 
+/** How many of the people that it takes have dismissed a finding that still stands. */
+function peopleOf({ state, dismissals, severity }: FindingFact): string | null {
+  if (state !== 'open' && state !== 'answered') return null;
+  const people = peopleBehind(
+    dismissals.filter((one) => !one.self),
+    severity,
+  ).length;
+  return people === 0 ? null : `${people} of ${peopleNeeded(severity)}`;
+}
+
 function blockLines(
   state: RunState,
+  decision: GateDecision,
   paths: readonly PathStanding[],
   findings: readonly FindingFact[],
   blocking: ReadonlySet<number>,
   texts: Texts,
 ): BlockLine[] {
   const groups = new Map<string, PathStanding[]>();
-  for (const path of paths) groups.set(path.block, [...(groups.get(path.block) ?? []), path]);
+  for (const path of paths) {
+    const group = groups.get(path.block);
+    if (group === undefined) groups.set(path.block, [path]);
+    else group.push(path);
+  }
   const owner = new Map(paths.map((path) => [pathKey(path.file.path), path.block]));
-  const order = [...state.blocks.keys()];
+  const order = new Map([...state.blocks.keys()].map((id, index) => [id, index]));
+  // pseudo-blocks have no row: they come last
+  const place = (id: string) => order.get(id) ?? order.size;
+  const standing = findings.filter(({ state: now }) => now === 'open' || now === 'answered');
+  const concerned = (code: ReasonCode) =>
+    new Set(decision.reasons.flatMap((reason) => (reason.code === code ? reason.blocks : [])));
+  const waiting = concerned('dependency_open');
+  const [verifying, unverified] = [concerned('verify_pending'), concerned('verify_failed')];
   return [...groups]
-    .sort(([a], [b]) => place(order, a) - place(order, b) || (a < b ? -1 : 1))
+    .sort(([a], [b]) => place(a) - place(b) || (a < b ? -1 : 1))
     .map(([id, group]) => {
       const block = state.blocks.get(id);
-      const own = findings.filter(
-        (finding) =>
-          owner.get(pathKey(finding.path)) === id &&
-          (finding.state === 'open' || finding.state === 'answered'),
-      );
+      const own = standing.filter((finding) => owner.get(pathKey(finding.path)) === id);
       const blocked = own.filter((finding) => blocking.has(finding.number)).length;
-      const standing = new Set(group.map((path) => path.standing));
+      const standings = new Set(group.map((path) => path.standing));
       return {
         id,
         title: block === undefined ? null : (texts.get(block.title) ?? null),
@@ -180,23 +233,21 @@ function blockLines(
             .at(-1) ?? 'L0',
         files: group.length,
         counted: group.filter((path) => path.standing === 'counted' || path.standing === 'unreviewed').length,
-        verdict: standing.has('pending')
-          ? 'reviewing'
-          : blocked > 0 || standing.has('unavailable') || standing.has('keyless')
+        verdict: standings.has('pending')
+          ? waiting.has(id)
+            ? 'waiting'
+            : 'reviewing'
+          : blocked > 0 || standings.has('unavailable') || standings.has('keyless') || unverified.has(id)
             ? 'blocked'
-            : group.some((path) => path.ownership !== 'owned')
-              ? 'held'
-              : 'passed',
+            : verifying.has(id)
+              ? 'reviewing'
+              : group.some((path) => path.ownership !== 'owned')
+                ? 'held'
+                : 'passed',
         blocking: blocked,
         other: own.length - blocked,
       };
     });
-}
-
-/** Pseudo-blocks have no row: they come last. */
-function place(order: readonly string[], id: string): number {
-  const index = order.indexOf(id);
-  return index < 0 ? order.length : index;
 }
 
 /** Against the newest verdict of the head before: findings that came and findings that went. */
@@ -221,6 +272,7 @@ export function reportRefs(state: RunState, most: number): string[] {
     .sort((a, b) => severityRank(a.severity) - severityRank(b.severity) || a.number - b.number)
     .slice(0, most);
   return [
+    ...peopleRefs(state),
     ...[...state.blocks.values()].map((block) => block.title),
     ...findings.map((finding) => finding.title),
   ];

@@ -20,8 +20,12 @@ export function titleOf(decision: GateDecision): string {
     ]);
   }
   if (decision.conclusion === 'success') {
+    const { overridden } = decision;
+    if (overridden != null) return `Overridden by a person: ${overridden.codes.join(', ')}`.slice(0, 120);
     const quiet = unreviewed === 0 ? '' : `, ${unreviewed} recorded`;
-    return `Passed: ${count(counted, 'file')} reviewed${quiet}, nothing blocks`;
+    const missing = files - counted - unreviewed;
+    const unread = missing <= 0 ? '' : `, ${missing} unread and approved by a person`;
+    return `Passed: ${count(counted, 'file')} reviewed${quiet}${unread}, nothing blocks`;
   }
   if (first === undefined) return 'Undecided';
   if (decision.conclusion === 'in_progress') {

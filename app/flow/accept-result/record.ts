@@ -1,13 +1,23 @@
 /** The finding rows of one accepted result, and their projection. */
-import { endFinding, listFindings, nextFindingNumber, upsertFinding } from '../../../db/store/finding.ts';
+import { endFinding, listFindings, nextFindingNumber, projectRaised } from '../../../db/store/finding.ts';
 import { putTexts } from '../../../db/store/text.ts';
-import type { Ticket } from '../../../db/store/ticket.ts';
+import { listOverTickets, type Ticket } from '../../../db/store/ticket.ts';
+import { seenBy } from '../../domain/finding/witness.ts';
 import { encodePath } from '../../domain/path.ts';
 import { COMMAND, providerOf } from '../../domain/provider.ts';
+import { type RedactionKeys, sealedField } from '../../domain/redact/keyed.ts';
 import { type CheckedResult, silencedFindings } from '../../domain/result.ts';
-import { type Answer, provenFixed, raisedAgain } from '../../domain/round.ts';
+import { type Answer, completeModels, provenEnds, raisedAgain, readEarlier } from '../../domain/round.ts';
+import { isStanding } from '../../domain/run-state/coverage.ts';
+import { stateRaised } from '../../domain/run-state/fold.ts';
 import type { RunUnit } from '../append-rows.ts';
-import { withEntries } from './entries.ts';
+import { type FindingWithEntry, withEntries } from './entries.ts';
+
+/** Who submitted the result, how, and under which keys its redactions are sealed. */
+type By = Pick<Parameters<RunUnit['append']>[1], 'actor' | 'cause'> & {
+  readonly late: boolean;
+  readonly keys: RedactionKeys;
+};
 
 /**
  * Raises what was found, and ends what a command no longer finds, or a model says is mended, on new
@@ -18,7 +28,7 @@ export async function recordFindings(
   unit: RunUnit,
   ticket: Ticket,
   checked: CheckedResult,
-  { late, ...by }: Pick<Parameters<RunUnit['append']>[1], 'actor' | 'cause'> & { readonly late: boolean },
+  { late, keys, ...by }: By,
   { answers, gone }: { readonly answers: readonly Answer[]; readonly gone: ReadonlySet<number> },
 ): Promise<void> {
   const { tx, run } = unit;
@@ -27,6 +37,9 @@ export async function recordFindings(
   const names = new Map([...ticket.spec.reviewers, ...ticket.spec.fallbacks].map((one) => [one.name, one]));
   let next = await nextFindingNumber(tx, run.id);
   const ended: (readonly [number, string])[] = [];
+  const withdrawn: (readonly [number, string])[] = [];
+  const models = completeModels(ticket.spec, checked.sessions);
+  const earlier = await readBefore(unit, ticket);
   const texts = await putTexts(
     tx,
     checked.findings.flatMap((one) => [one.title, one.body, one.quote, one.suggestion ?? '']),
@@ -58,48 +71,53 @@ export async function recordFindings(
       body,
       quote,
       suggestion: one.suggestion === null ? null : suggestion,
+      ...sealedField(keys, one.redacted ?? []),
+      ...witnessField(seenBy(ticket.level, one, models)),
+      ...(!command && earlier.has(one.reviewer) ? { read_before: true as const } : {}),
     };
-    const standing =
-      before?.state === 'open' || before?.state === 'answered' || before?.state === 'dismissed';
-    if (late && data.state === 'open' && !standing) ended.push([number, 'left_the_change']);
+    const stood = before !== undefined && (isStanding(before) || before.state === 'dismissed');
+    if (late && stateRaised(before, data) === 'open' && !stood) ended.push([number, 'left_the_change']);
     const seq = unit.append('finding.raised', { block: ticket.blockId, ...by, data });
-    await upsertFinding(tx, {
-      runId: run.id,
-      number,
-      fingerprint: one.fingerprint,
-      path,
-      side: one.side,
-      startLine: one.start_line,
-      endLine: one.end_line,
-      severity,
-      lens: one.lens,
-      // FND-2: a dismissal sticks to the fingerprint in this run, as the fold has it
-      state: before?.state === 'dismissed' ? 'dismissed' : data.state,
-      reviewer: one.reviewer,
-      command,
-      ticketId: ticket.id,
-      key: ticket.key,
-      blob: data.blob,
-      title,
-      body,
-      quote,
-      suggestion: data.suggestion,
-      seq,
-    });
+    await projectRaised(tx, run.id, data, stateRaised(before, data), seq);
   }
-  const open = known.filter((one) => one.state === 'open' || one.state === 'answered');
+  const open = known.filter(isStanding);
   if (!late) {
     const entries = await withEntries(tx, open);
     ended.push(...silencedFindings(ticket.spec, checked, entries, gone));
-    for (const one of provenFixed(ticket.spec, checked, answers, open, gone))
-      ended.push([one, 'code_changed']);
+    for (const one of provenEnds(ticket.spec, checked, answers, entries.map(withRaiser), gone))
+      (one.state === 'fixed' ? ended : withdrawn).push([one.finding, one.reason]);
   }
-  for (const [finding, reason] of ended) {
-    const seq = unit.append('finding.ended', {
-      block: ticket.blockId,
-      ...by,
-      data: { finding, state: 'fixed', reason, head: run.head ?? ticket.spec.head, text: null },
-    });
-    await endFinding(tx, run.id, finding, 'fixed', seq);
-  }
+  for (const [state, list] of [
+    ['fixed', ended],
+    ['withdrawn', withdrawn],
+  ] as const)
+    for (const [finding, reason] of list) {
+      const seq = unit.append('finding.ended', {
+        block: ticket.blockId,
+        ...by,
+        data: { finding, state, reason, head: run.head ?? ticket.spec.head, text: null },
+      });
+      await endFinding(tx, run.id, finding, state, seq);
+    }
+}
+
+/** Who had read this very content in an earlier round (RND-1); a first round has none. */
+async function readBefore({ tx, run }: RunUnit, ticket: Ticket): Promise<ReadonlySet<string>> {
+  if (ticket.round === 0) return new Set();
+  const over = await listOverTickets(tx, run.id, [ticket.key]);
+  return readEarlier(
+    over
+      .filter((one) => one.id !== ticket.id && one.round < ticket.round)
+      .map(({ end, partial, spec }) => ({ end, partial, reviewers: spec.reviewers })),
+  );
+}
+
+function witnessField(witnesses: string[] | null): { witnesses?: string[] } {
+  return witnesses === null ? {} : { witnesses };
+}
+
+function withRaiser(
+  one: FindingWithEntry,
+): FindingWithEntry & { readonly raisedBy: FindingWithEntry['entry'] } {
+  return { ...one, raisedBy: one.entry };
 }

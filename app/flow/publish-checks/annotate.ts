@@ -11,10 +11,14 @@ import {
 } from '../../../db/store/check.ts';
 import { BATCH } from '../../domain/summary/annotation.ts';
 import { Fault } from '../../errors.ts';
-import type { CheckRunContent, GitHub, RepositoryAddress } from '../../github/port.ts';
+import type { CheckRunContent, WriteTurn } from '../../github/port/check.ts';
+import type { GitHub, RepositoryAddress } from '../../github/port.ts';
 import type { Deps } from '../deps.ts';
 import type { WantedFindings } from './want-findings.ts';
 import type { Wanted } from './want-gate.ts';
+
+/** Refusals of one check run after which what is refused is halved no more: the budget of writes is everybody's. */
+const MOST_REFUSALS = 60;
 
 /** Where to post, and how far it got. */
 export interface AnnotateInput {
@@ -27,6 +31,7 @@ export interface AnnotateInput {
   readonly posted: number;
   readonly plan: AnnotationPlan;
   readonly wanted: WantedFindings;
+  readonly turn: WriteTurn;
   /** A concluded check run is never set back: it keeps a conclusion while more is appended. */
   readonly concluded: boolean;
 }
@@ -36,7 +41,7 @@ export async function annotate(
   deps: Deps,
   input: AnnotateInput,
 ): Promise<{ readonly posted: number; readonly plan: AnnotationPlan }> {
-  const { github, repository, unit, n, githubId, wanted } = input;
+  const { github, repository, unit, n, githubId, wanted, turn } = input;
   let { posted, plan } = input;
   let bad = 0;
 
@@ -50,10 +55,10 @@ export async function annotate(
     posted += count;
     await advanceAnnotations(deps.database.db, unit, n, { annotations: posted, plan });
   };
-  const drop = async (finding: number) => {
+  const drop = async (findings: readonly number[], reason: string) => {
     plan = {
-      order: plan.order.filter((number) => number !== finding),
-      dropped: [...plan.dropped, { finding, reason: 'GitHub refused it' }],
+      order: plan.order.filter((number) => !findings.includes(number)),
+      dropped: [...plan.dropped, ...findings.map((finding) => ({ finding, reason }))],
     };
     await advanceAnnotations(deps.database.db, unit, n, { annotations: posted, plan });
   };
@@ -62,17 +67,17 @@ export async function annotate(
   const send = async (numbers: readonly number[], last: boolean): Promise<boolean> => {
     const annotations = numbers.flatMap((number) => wanted.annotations.get(number) ?? []);
     try {
-      await github.updateCheckRun(repository, githubId, { ...content(last), annotations });
+      await github.updateCheckRun(repository, githubId, { ...content(last), annotations }, turn);
       await take(numbers.length);
       return last;
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'github_refused') throw error;
       // before halving: is it the annotations at all?
-      if (bad === 0) await github.updateCheckRun(repository, githubId, content(false));
+      if (bad === 0) await github.updateCheckRun(repository, githubId, content(false), turn);
       bad += 1;
     }
-    if (numbers.length === 1) {
-      await drop(numbers[0] ?? 0);
+    if (numbers.length === 1 || bad > MOST_REFUSALS) {
+      await drop(numbers, 'GitHub refused it');
       return false;
     }
     const half = Math.ceil(numbers.length / 2);
@@ -85,7 +90,7 @@ export async function annotate(
     const batch = plan.order.slice(posted, posted + BATCH);
     concluded = await send(batch, posted + batch.length >= plan.order.length);
   }
-  if (!concluded) await github.updateCheckRun(repository, githubId, content(true));
+  if (!concluded) await github.updateCheckRun(repository, githubId, content(true), turn);
   return { posted, plan };
 }
 

@@ -3,7 +3,8 @@ import type { AnnotationPlan, CheckUnit } from '../../../db/store/check.ts';
 import { externalId } from '../../domain/check.ts';
 import { BATCH } from '../../domain/summary/annotation.ts';
 import { Fault } from '../../errors.ts';
-import type { CheckRunContent, CheckRunInfo, GitHub, RepositoryAddress } from '../../github/port.ts';
+import type { CheckRunContent, CheckRunInfo, WriteTurn } from '../../github/port/check.ts';
+import type { GitHub, RepositoryAddress } from '../../github/port.ts';
 import type { WantedFindings } from './want-findings.ts';
 import type { Wanted } from './want-gate.ts';
 
@@ -20,12 +21,13 @@ export async function lookUp(
   );
   for (const other of others) {
     if (other.conclusion !== null) continue;
-    await github.updateCheckRun(repository, other.id, {
+    const twin = {
       status: 'completed',
       conclusion: 'cancelled',
       title: 'Made twice',
       summary: 'An answer of GitHub was lost and this check run was made twice; the newer one counts.',
-    });
+    } as const;
+    await github.updateCheckRun(repository, other.id, twin, 'old');
   }
   return newest;
 }
@@ -38,6 +40,7 @@ export async function create(
   n: number,
   plan: AnnotationPlan | null,
   wanted: Wanted | WantedFindings,
+  turn: WriteTurn,
 ): Promise<{ readonly id: string; readonly posted: number; readonly whole: boolean }> {
   const at = {
     name: unit.name,
@@ -45,7 +48,7 @@ export async function create(
     externalId: externalId(unit.repositoryId, unit.sha, unit.name, n),
   };
   if (plan === null || !('order' in wanted)) {
-    const { id } = await github.createCheckRun(repository, { ...wanted.content, ...at });
+    const { id } = await github.createCheckRun(repository, { ...wanted.content, ...at }, turn);
     return { id, posted: 0, whole: true };
   }
   const { conclusion: _later, ...open } = wanted.content;
@@ -54,15 +57,12 @@ export async function create(
   const whole = plan.order.length <= BATCH;
   const annotations = batch.flatMap((number) => wanted.annotations.get(number) ?? []);
   try {
-    const { id } = await github.createCheckRun(repository, {
-      ...(whole ? wanted.content : under),
-      ...at,
-      ...(annotations.length > 0 ? { annotations } : {}),
-    });
+    const shown = { ...(whole ? wanted.content : under), ...(annotations.length > 0 ? { annotations } : {}) };
+    const { id } = await github.createCheckRun(repository, { ...shown, ...at }, turn);
     return { id, posted: annotations.length, whole };
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'github_refused' || annotations.length === 0) throw error;
-    const { id } = await github.createCheckRun(repository, { ...under, ...at });
+    const { id } = await github.createCheckRun(repository, { ...under, ...at }, turn);
     return { id, posted: 0, whole: false };
   }
 }

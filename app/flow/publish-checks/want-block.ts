@@ -2,6 +2,7 @@
 import type { CheckUnit, StoredCheck } from '../../../db/store/check.ts';
 import type { Repository } from '../../../db/store/installation.ts';
 import { blockOfCheckName } from '../../domain/check.ts';
+import { compileShow } from '../../domain/finding/show.ts';
 import { type BlockVerdict, decideBlocks } from '../../domain/gate/block.ts';
 import { blockReportRefs, makeBlockReport } from '../../domain/summary/block.ts';
 import { Markdown, md } from '../../domain/summary/markdown.ts';
@@ -9,15 +10,8 @@ import { LIMIT_BYTES, renderReport } from '../../domain/summary/render.ts';
 import { titleOf } from '../../domain/summary/title.ts';
 import type { Deps } from '../deps.ts';
 import type { Judged } from '../judge-run.ts';
-import {
-  digestOf,
-  holderOf,
-  placesOf,
-  publishedHead,
-  textsOf,
-  type Wanted,
-  wantSuperseded,
-} from './want-gate.ts';
+import { holderOf } from '../share-head.ts';
+import { digestOf, placesOf, publishedHead, textsOf, type Wanted, wantSuperseded } from './want-gate.ts';
 
 /** Most findings whose titles a summary shows. */
 const TITLES = 200;
@@ -58,10 +52,9 @@ export async function wantBlock(
   if (holder === undefined) return null;
   const { state, verdict, run } = holder;
   const refs = blockReportRefs(state, verdict, TITLES);
-  const report = makeBlockReport(state, verdict, await textsOf(deps, refs), {
-    published: publishedHead(deps, holder),
-    places: placesOf(deps, run.id, repository),
-  });
+  const about = { published: publishedHead(deps, holder), places: placesOf(deps, run.id, repository) };
+  const shows = compileShow(holder.policy?.review.show ?? null);
+  const report = makeBlockReport(state, verdict, await textsOf(deps, refs), about, shows);
   const { conclusion } = verdict.decision;
   // a verdict is concluded: `decideBlocks` gives no other
   if (conclusion === 'in_progress' || conclusion === 'queued') return null;

@@ -2,8 +2,9 @@
 
 import type { CheckUnit, StoredCheck } from '../../../db/store/check.ts';
 import type { Repository } from '../../../db/store/installation.ts';
+import { compileShow } from '../../domain/finding/show.ts';
 import { decodePath, pathKey } from '../../domain/path.ts';
-import { severityRank } from '../../domain/run-state/coverage.ts';
+import { isStanding, severityRank } from '../../domain/run-state/coverage.ts';
 import type { FindingFact } from '../../domain/run-state/state.ts';
 import { countLines, type PlacedAnnotation, placeAnnotation } from '../../domain/summary/annotation.ts';
 import {
@@ -14,19 +15,13 @@ import {
 } from '../../domain/summary/findings.ts';
 import type { Texts } from '../../domain/summary/report.ts';
 import { Fault } from '../../errors.ts';
-import type { CheckRunContent } from '../../github/port.ts';
+import type { CheckRunContent } from '../../github/port/check.ts';
 import { cloneUrl } from '../clone-url.ts';
 import type { Deps } from '../deps.ts';
 import type { Judged } from '../judge-run.ts';
-import {
-  digestOf,
-  holderOf,
-  placesOf,
-  publishedHead,
-  textsOf,
-  type Wanted,
-  wantSuperseded,
-} from './want-gate.ts';
+import { holderOf } from '../share-head.ts';
+import { digestOf, placesOf, publishedHead, textsOf, type Wanted, wantSuperseded } from './want-gate.ts';
+import { type Remarks, wantRemarks } from './want-remarks.ts';
 
 /** Findings as annotations by number, and the content that fits when some of them were dropped. */
 export interface WantedFindings extends Wanted {
@@ -35,6 +30,8 @@ export interface WantedFindings extends Wanted {
   readonly annotations: ReadonlyMap<number, PlacedAnnotation>;
   /** The content once these could not be placed after all. */
   contentWithout(dropped: readonly { readonly finding: number; readonly reason: string }[]): CheckRunContent;
+  /** The review of ours on this head; null where the policy wants none, or no finding suggests anything. */
+  readonly remarks: Remarks | null;
 }
 
 /** The findings' check run; null when it has nothing to show, or the gate is still undecided. */
@@ -52,21 +49,23 @@ export async function wantFindings(
   // the gate's own summary lists what is found meanwhile; one write a head instead of one a finding
   if (undecided && shown?.state !== 'open' && shown?.state !== 'intended') return null;
   const present = new Set(state.files.keys());
+  const blocking = new Set(decision.blocking);
   const open = [...state.findings.values()]
     .filter(
       (finding) =>
-        (finding.state === 'open' || finding.state === 'answered') && present.has(pathKey(finding.path)),
+        (isStanding(finding) || blocking.has(finding.number)) && present.has(pathKey(finding.path)),
     )
     .sort((a, b) => severityRank(a.severity) - severityRank(b.severity) || a.number - b.number);
   if (open.length === 0 && shown === undefined) return null;
   const most = policy?.publish.annotations ?? 0;
-  const shownOpen = open.slice(0, most);
+  const shows = compileShow(policy?.review.show ?? null);
+  const visible = open.filter((finding) => shows(finding, blocking.has(finding.number)));
+  const shownOpen = visible.slice(0, most);
   const texts = await textsOf(
     deps,
     shownOpen.flatMap((one) => [one.title, one.body]),
   );
   const lines = await linesOfFiles(deps, repository, holder, shownOpen);
-  const blocking = new Set(decision.blocking);
   const annotations = new Map<number, PlacedAnnotation>();
   const unplaced = new Map<number, string>();
   for (const finding of shownOpen) {
@@ -74,6 +73,7 @@ export async function wantFindings(
     if (placed.ok) annotations.set(finding.number, placed.annotation);
     else unplaced.set(finding.number, placed.reason);
   }
+  const remarks = await wantRemarks(deps, unit, repository, holder, visible);
   const conclusion = blocking.size > 0 ? 'failure' : 'success';
   const contentWithout = (dropped: readonly { finding: number; reason: string }[]): CheckRunContent => {
     const reasons = new Map([...unplaced, ...dropped.map((one) => [one.finding, one.reason] as const)]);
@@ -81,7 +81,9 @@ export async function wantFindings(
       head: unit.sha,
       blocking: blocking.size,
       open: open.length,
-      over: Math.max(0, open.length - most),
+      over: Math.max(0, visible.length - most),
+      hidden: open.length - visible.length,
+      ...(remarks === null ? {} : { suggestions: remarks.listed }),
       unplaced: open.flatMap((finding) => unplacedLine(finding, reasons, blocking, texts)),
       published: holder.verified === null ? null : publishedHead(deps, holder),
       places: placesOf(deps, run.id, repository),
@@ -99,7 +101,8 @@ export async function wantFindings(
     digest: digestOf([
       conclusion,
       most,
-      open.map((one) => [one.number, one.state, blocking.has(one.number)]),
+      open.map((one) => [one.number, one.state, blocking.has(one.number), visible.includes(one)]),
+      ...(remarks === null ? [] : [remarks.listed.map((one) => one.number)]),
     ]),
     content: contentWithout([]),
     superseded: false,
@@ -107,6 +110,7 @@ export async function wantFindings(
     order: open.map((one) => one.number).filter((number) => annotations.has(number)),
     annotations,
     contentWithout,
+    remarks,
   };
 }
 

@@ -1,28 +1,33 @@
 /** What the gate's check run on a commit should show now, out of every run that has it as its head (PUB-2, RUN-5). */
 import { createHash } from 'node:crypto';
 import type { CheckUnit, StoredCheck } from '../../../db/store/check.ts';
+import { contentionOf } from '../../../db/store/contention.ts';
 import type { Repository } from '../../../db/store/installation.ts';
 import { addJobs } from '../../../db/store/job.ts';
-import { findRun, listOpenRuns, productNow } from '../../../db/store/run.ts';
+import { findRun, listOpenRuns, productNow, type Run } from '../../../db/store/run.ts';
+import { findKill } from '../../../db/store/setting.ts';
 import { readTexts } from '../../../db/store/text.ts';
+import { buttonsOf } from '../../domain/button.ts';
 import { gateName } from '../../domain/check.ts';
-import type { GateConclusion } from '../../domain/gate/decide.ts';
+import { compileShow } from '../../domain/finding/show.ts';
 import { gateDigest } from '../../domain/gate/record.ts';
+import { encodePath } from '../../domain/path.ts';
 import { redactor } from '../../domain/redact.ts';
-import { isAllowed } from '../../domain/run-state/coverage.ts';
 import { Markdown, md } from '../../domain/summary/markdown.ts';
 import { LIMIT_BYTES, renderReport } from '../../domain/summary/render.ts';
 import {
   makeReport,
   type PublishedHead,
+  type Report,
   type ReportPlaces,
   reportRefs,
   type Texts,
 } from '../../domain/summary/report.ts';
 import { titleOf } from '../../domain/summary/title.ts';
-import type { CheckRunContent } from '../../github/port.ts';
+import type { CheckRunContent } from '../../github/port/check.ts';
 import type { Deps } from '../deps.ts';
 import { type Judged, judgeRun } from '../judge-run.ts';
+import { holderOf } from '../share-head.ts';
 
 /** What a check run should show. */
 export interface Wanted {
@@ -57,17 +62,6 @@ export async function judgeHead(deps: Deps, unit: CheckUnit): Promise<Judged[] |
   return judged;
 }
 
-const WORST: readonly GateConclusion[] = ['failure', 'action_required', 'in_progress', 'queued', 'success'];
-
-/** The run whose verdict a shared head shows: the worst of the allowed ones that are no draft, else the oldest (RUN-5). */
-export function holderOf(judged: readonly Judged[]): Judged | undefined {
-  const counting = judged.filter((one) => !one.run.draft && (one.verified === null || isAllowed(one.state)));
-  const byWorst = [...counting].sort(
-    (a, b) => WORST.indexOf(a.decision.conclusion) - WORST.indexOf(b.decision.conclusion),
-  );
-  return byWorst[0] ?? judged[0];
-}
-
 /** The gate's check run; null when there is nothing to show and nothing was shown. */
 export async function wantGate(
   deps: Deps,
@@ -82,7 +76,7 @@ export async function wantGate(
   const { state, decision, run } = holder;
   const published = publishedHead(deps, holder);
   const others = own.filter((one) => one !== holder);
-  const report = makeReport(state, decision, await textsOf(deps, reportRefs(state, TITLES)), {
+  const about = {
     published,
     places: placesOf(deps, run.id, repository),
     enrol: {
@@ -92,7 +86,14 @@ export async function wantGate(
       server: deps.settings.publicUrl,
     },
     shared: others.map((one) => ({ pull: `#${one.run.pull ?? '?'}`, conclusion: one.decision.conclusion })),
-  });
+    contention: (await contentionOf(deps.database.db, run)).map((one) => ({
+      ...one,
+      paths: one.paths.map(encodePath),
+    })),
+  };
+  const shows = compileShow(holder.policy?.review.show ?? null);
+  const texts = await textsOf(deps, reportRefs(state, TITLES));
+  const report = await withReason(deps, run, makeReport(state, decision, texts, about, shows));
   const title = titleOf(decision) + (others.length > 0 ? ` · held by #${run.pull ?? '?'}` : '');
   const undecided = decision.conclusion === 'in_progress' || decision.conclusion === 'queued';
   const said = {
@@ -100,8 +101,11 @@ export async function wantGate(
     run: run.id,
     reasons: undecided ? [] : decision.reasons.map((reason) => [reason.code, reason.count, reason.detail]),
     blocks: report.blocks.map((block) => [block.id, block.verdict, block.blocking, block.other]),
-    findings: report.findings.map((finding) => [finding.number, finding.state]),
+    findings: report.findings.map((finding) => [finding.number, finding.state, finding.people]),
     shared: report.shared,
+    ...(report.receipts?.length
+      ? { receipts: report.receipts.map((one) => [one.block, one.id, one.words]) }
+      : {}),
   };
   return {
     runId: run.id,
@@ -113,6 +117,8 @@ export async function wantGate(
       title,
       summary: renderReport(report),
       detailsUrl: report.places.run,
+      // a group has no pull request to answer in, and no command is about it
+      actions: run.pull === null ? [] : buttonsOf(decision),
     } as CheckRunContent,
     superseded: false,
     seq: state.gate?.seq ?? null,
@@ -137,15 +143,20 @@ export async function wantSuperseded(
           `Superseded by ${run?.toldHead.slice(0, 10) ?? 'another commit'}`,
           md`This commit is no head of an open pull request any more: superseded by ${Markdown.code(run?.toldHead ?? 'another commit')}.`,
         ]
-      : run.status === 'closed' || run.status === 'merged'
+      : run.next !== null
         ? [
-            `The pull request was ${run.status}`,
-            md`The pull request was ${run.status}: nothing is decided on this commit any more.`,
+            'The run was sealed',
+            md`The ledger of run ${Markdown.code(run.id)} did not verify; it was sealed and stays as evidence. Run ${Markdown.code(run.next)} goes on.`,
           ]
-        : [
-            'Reported under another name',
-            md`The policy's mode has changed: the verdict is reported as ${Markdown.code(gateName(run.mode))}.`,
-          ];
+        : run.status === 'closed' || run.status === 'merged'
+          ? [
+              `The ${kindOf(run)} was ${run.status}`,
+              md`The ${kindOf(run)} was ${run.status}: nothing is decided on this commit any more.`,
+            ]
+          : [
+              'Reported under another name',
+              md`The policy's mode has changed: the verdict is reported as ${Markdown.code(gateName(run.mode))}.`,
+            ];
   const judged = run === null ? null : await judgeRun(deps, db, run, await productNow(db));
   const foot = judged === null ? md`` : headNote(publishedHead(deps, judged));
   const content: CheckRunContent = {
@@ -153,6 +164,7 @@ export async function wantSuperseded(
     conclusion: 'cancelled',
     title,
     summary: Markdown.join([why, foot], '\n\n').cut(LIMIT_BYTES, md`…`).text,
+    actions: [],
   };
   return { runId: shown.runId, digest: digestOf({ title }), content, superseded: true, seq: shown.seq };
 }
@@ -162,6 +174,10 @@ function headNote(published: PublishedHead): Markdown {
     md`Ledger ${Markdown.code(`${published.run}:${published.seq}`)}`,
     Markdown.join([md`Head ${Markdown.code(published.hash)}`, Markdown.fence(published.note)], '\n\n'),
   );
+}
+
+function kindOf({ groupHead }: { readonly groupHead: string | null }): string {
+  return groupHead === null ? 'pull request' : 'merge group';
 }
 
 /** The chain's head as verified just now, signed (LED-10); a chain that does not verify is never signed. */
@@ -175,6 +191,21 @@ export function publishedHead(deps: Deps, judged: Judged): PublishedHead {
     seq: verified.seq,
     hash: verified.hash.toString('hex'),
     note: deps.signer.signHead({ log, run: run.id, seq: verified.seq, hash: verified.hash }),
+  };
+}
+
+/** CTL-5: why everything was switched off is free text, which a verdict does not record and its check run shows. */
+async function withReason(deps: Deps, run: Run, report: Report): Promise<Report> {
+  if (!report.holds.some((hold) => hold.code === 'killed')) return report;
+  const kill = await findKill(deps.database.db, run.installationId);
+  const why = kill === null ? null : ((await textsOf(deps, [kill.reason])).get(kill.reason) ?? null);
+  if (why === null) return report;
+  const say = (detail: string | null) => `${detail ?? ''}: ${why.slice(0, 500)}`;
+  return {
+    ...report,
+    holds: report.holds.map((hold) =>
+      hold.code === 'killed' ? { ...hold, detail: say(hold.detail) } : hold,
+    ),
   };
 }
 

@@ -1,7 +1,9 @@
 import { listCheckNames } from '../../../db/store/check.ts';
-import { addJobs } from '../../../db/store/job.ts';
+import { addJob, addJobs } from '../../../db/store/job.ts';
+import { isPressed, notePress } from '../../../db/store/press.ts';
 import { listRunsOfHead } from '../../../db/store/run.ts';
-import { publishKey } from '../../domain/check.ts';
+import { isButton } from '../../domain/button.ts';
+import { isGateName, publishKey } from '../../domain/check.ts';
 import type { InboxEvent } from '../../domain/inbox-event.ts';
 import type { Deps } from '../deps.ts';
 import type { Received } from '../receive-delivery.ts';
@@ -15,13 +17,14 @@ import { notePlace } from './place.ts';
 export async function receiveCheckRequest(
   deps: Deps,
   event: Extract<InboxEvent, { kind: 'check_requested' }>,
-  _received: Received,
+  received: Received,
 ): Promise<string> {
   if (event.appId !== deps.github.appId) return 'ignored:not_ours';
   const repository = await notePlace(deps, event.installationId, event.repository);
   const runs = await listRunsOfHead(deps.database.db, repository.id, event.head);
   const published = await listCheckNames(deps.database.db, repository.id, event.head);
   if (runs.length === 0 && published.length === 0) return 'ignored:no_run';
+  if (event.action !== 'rerequested') return receivePress(deps, event, received);
   // an old head has no run, and its check must not stay queued either (case 41)
   const names = event.name === null ? published : [event.name];
   await deps.database.transaction((tx) =>
@@ -39,4 +42,30 @@ export async function receiveCheckRequest(
     ]),
   );
   return 'asked_again';
+}
+
+/** Hands a press to its arrow, once however often it is delivered. The gate alone has buttons of ours. */
+async function receivePress(
+  deps: Deps,
+  event: Extract<InboxEvent, { kind: 'check_requested' }>,
+  received: Received,
+): Promise<string> {
+  const { name, sender, action } = event;
+  if (name === null || !isGateName(name) || !isButton(action)) return 'ignored:unknown_action';
+  if (sender === null) return 'ignored:no_author';
+  const press = {
+    delivery: received.cause.id,
+    repositoryId: event.repository.id,
+    sha: event.head,
+    name,
+    action,
+    userId: sender.id,
+  };
+  // the same bytes under another id: of a second hook, or replayed (facts/security.md, finding 9)
+  if (received.repeated && (await isPressed(deps.database.db, press))) return 'ignored:repeated';
+  await deps.database.transaction(async (tx) => {
+    const id = await notePress(tx, { ...press, login: sender.login, bot: sender.bot });
+    await addJob(tx, 'press-button', { press: id }, { key: `press-button:${id}`, priority: -5 });
+  });
+  return 'pressed';
 }

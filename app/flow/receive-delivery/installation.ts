@@ -3,7 +3,6 @@ import {
   listRepositories,
   removeRepository,
   upsertInstallation,
-  upsertRepository,
 } from '../../../db/store/installation.ts';
 import { addJobs } from '../../../db/store/job.ts';
 import { listOpenRuns } from '../../../db/store/run.ts';
@@ -12,7 +11,7 @@ import type { InboxEvent } from '../../domain/inbox-event.ts';
 import { withRun } from '../append-rows.ts';
 import type { Deps } from '../deps.ts';
 import { notePermissions } from '../ensure-run.ts';
-import { queueReconcile } from './place.ts';
+import { keepPlace, queueReconcile } from './place.ts';
 
 /** `installation`: begun, ended, suspended, or given other permissions (OPS-5, cases 73, 74). */
 export async function receiveInstallation(
@@ -41,6 +40,7 @@ export async function receiveInstallation(
       unit.enqueue('decide-gate', { run: run.id }, { key: `decide-gate:${run.id}` });
     });
   }
+  await reviveRuns(deps, { installationId: event.installationId });
   return status;
 }
 
@@ -70,7 +70,7 @@ export async function receiveRepository(
   }
   const before = await findRepository(deps.database.db, repository.id);
   await deps.database.transaction((tx) =>
-    upsertRepository(tx, {
+    keepPlace(tx, before, {
       id: repository.id,
       installationId,
       ownerId: repository.ownerId,
@@ -90,13 +90,14 @@ export async function learnRepositories(deps: Deps, installationId: string): Pro
   const covered = await deps.github.listRepositories(installationId);
   const known = await listRepositories(deps.database.db, installationId);
   const ids = new Set(covered.map((one) => one.id));
+  const served = new Map(known.map((one) => [one.id, one]));
   for (const gone of known.filter((one) => !ids.has(one.id))) {
     await deps.database.transaction((tx) => removeRepository(tx, gone.id, installationId));
     await parkRuns(deps, { repositoryId: gone.id, installationId });
   }
   await deps.database.transaction(async (tx) => {
     for (const { id, ownerId, owner, name, defaultBranch, private: hidden } of covered)
-      await upsertRepository(tx, {
+      await keepPlace(tx, served.get(id) ?? null, {
         id,
         installationId,
         ownerId,
@@ -115,7 +116,28 @@ export async function learnRepositories(deps: Deps, installationId: string): Pro
       })),
     );
   });
+  for (const { id } of covered.filter((one) => !served.has(one.id)))
+    await reviveRuns(deps, { repositoryId: id, installationId });
   return covered.length;
+}
+
+/** Puts back into the queue what parking took out of it: runs that are served again lost their tickets, and nothing else changed. */
+export async function reviveRuns(
+  deps: Deps,
+  which: { readonly installationId: string; readonly repositoryId?: string },
+): Promise<void> {
+  const runs = await listOpenRuns(deps.database.db, which);
+  await deps.database.transaction((tx) =>
+    addJobs(
+      tx,
+      runs.map((run) => ({
+        task: 'cut-tickets',
+        payload: { run: run.id },
+        key: `cut-tickets:${run.id}`,
+        priority: 10,
+      })),
+    ),
+  );
 }
 
 /** Revokes the leases and cancels the tickets of an installation that may not be served; its runs and ledger stay. */

@@ -1,12 +1,14 @@
+import type { Tx } from '../../../db/client.ts';
 import {
   findEnrolment,
   findInstallation,
   findRepository,
+  listEnrolments,
   type Repository,
   upsertInstallation,
   upsertRepository,
 } from '../../../db/store/installation.ts';
-import { addJob } from '../../../db/store/job.ts';
+import { addJob, addJobs } from '../../../db/store/job.ts';
 import { productNow } from '../../../db/store/run.ts';
 import type { EventRepository } from '../../domain/inbox-event.ts';
 import { Fault } from '../../errors.ts';
@@ -48,8 +50,32 @@ export async function notePlace(
   return deps.database.transaction(async (tx) => {
     if (installation === null)
       await upsertInstallation(tx, { id: installationId, accountId: told.ownerId, accountLogin: told.owner });
-    return upsertRepository(tx, place);
+    return keepPlace(tx, known, place);
   });
+}
+
+/**
+ * Keeps where a repository is. With another default branch the workflow file is another one: the branches that
+ * hold a policy are read again, and what was missing on the old one holds nobody up (RUN-9).
+ */
+export async function keepPlace(
+  tx: Tx,
+  before: Repository | null,
+  place: Parameters<typeof upsertRepository>[1],
+): Promise<Repository> {
+  const kept = await upsertRepository(tx, place);
+  if (before !== null && before.defaultBranch !== kept.defaultBranch)
+    await addJobs(
+      tx,
+      (await listEnrolments(tx, kept.id))
+        .filter((one) => one.state !== 'absent')
+        .map(({ baseRef }) => ({
+          task: 'enrol',
+          payload: { repository: kept.id, baseRef },
+          key: `enrol:${kept.id}:${baseRef}`,
+        })),
+    );
+  return kept;
 }
 
 /** What is known of a base branch, and whether it was learnt just now. */

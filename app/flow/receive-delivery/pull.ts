@@ -1,5 +1,9 @@
+import type { Repository } from '../../../db/store/installation.ts';
+import { addJob } from '../../../db/store/job.ts';
 import { findRunOfPull } from '../../../db/store/run.ts';
+import { previewKey } from '../../domain/check.ts';
 import type { InboxEvent } from '../../domain/inbox-event.ts';
+import { POLICY_PATH } from '../../domain/policy.ts';
 import { closeRun } from '../close-run.ts';
 import type { Deps } from '../deps.ts';
 import { ensureRun, type ToldPull } from '../ensure-run.ts';
@@ -38,8 +42,17 @@ export async function receivePull(
   let certain = run === null;
   if (run !== null) {
     // a head that follows the one we know is news; anything else may be old, doubled or reordered: ask (RUN-2)
-    certain = !received.repeated && event.action === 'synchronize' && event.before === run.toldHead;
-    const same = event.pull.head === run.toldHead && event.pull.state === 'open' && isLive(run.status);
+    certain =
+      !received.repeated &&
+      event.action === 'synchronize' &&
+      event.before === run.toldHead &&
+      event.pull.baseRef === run.baseRef;
+    const same =
+      isLive(run.status) &&
+      event.pull.state === 'open' &&
+      event.pull.head === run.toldHead &&
+      event.pull.baseRef === run.baseRef &&
+      event.pull.draft === run.draft;
     if (!certain && !same) {
       pull = await (await deps.github.installation(repository.installationId)).getPull(
         repository,
@@ -64,7 +77,24 @@ export async function receivePull(
   });
   // after this pull request has its run: one that reconciliation finds may have to wait (RUN-10)
   if (enrolment.news) await queueReconcile(deps, repository.id);
-  return outcome.kind === 'not_enrolled' ? 'ignored:not_enrolled' : outcome.kind;
+  const offered = enrolment.enrolment.state === 'absent' && (await offerPreview(deps, repository, pull));
+  if (outcome.kind !== 'not_enrolled') return outcome.kind;
+  return offered ? 'preview' : 'ignored:not_enrolled';
+}
+
+/** RUN-9: where there is no policy the one that a pull request adds is looked at all the same: one contents GET. */
+async function offerPreview(deps: Deps, repository: Repository, pull: ToldPull): Promise<boolean> {
+  const github = await deps.github.installation(repository.installationId);
+  if ((await github.getContent(repository, POLICY_PATH, pull.head)) === null) return false;
+  await deps.database.transaction((tx) =>
+    addJob(
+      tx,
+      'preview-policy',
+      { repository: repository.id, pull: pull.number },
+      { key: previewKey(repository.id, pull.number), priority: 5 },
+    ),
+  );
+  return true;
 }
 
 function isLive(status: string): boolean {

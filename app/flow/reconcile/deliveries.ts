@@ -5,6 +5,8 @@ import type { Deps } from '../deps.ts';
 /** Events whose loss is noticed in no other way than by asking for them again, or is noticed sooner so. */
 const MATTERS = new Set([
   'pull_request',
+  'pull_request_review',
+  'merge_group',
   'issue_comment',
   'push',
   'installation',
@@ -53,7 +55,8 @@ export async function requestFailedDeliveries(deps: Deps): Promise<number> {
   const states = await deliveryStates(db, [...failed.keys()]);
   const tries: Record<string, number> = { ...before.tries };
   let asked = 0;
-  for (const [guid, id] of failed) {
+  // as they came: what a queue asked for before what it threw away
+  for (const [guid, id] of [...failed].reverse()) {
     // what is in the inbox is the queue's, whatever GitHub believes (case 3)
     if (arrived.has(guid) || states.has(guid) || (tries[guid] ?? 0) >= MOST_TRIES) continue;
     await deps.github.redeliver(id);

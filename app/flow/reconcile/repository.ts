@@ -6,6 +6,7 @@ import {
   type Repository,
 } from '../../../db/store/installation.ts';
 import { addJob } from '../../../db/store/job.ts';
+import { listUnsettledRuns } from '../../../db/store/receipt.ts';
 import { listOpenRuns, productNow, type Run } from '../../../db/store/run.ts';
 import type { Actor, Cause } from '../../domain/ledger/row-fields.ts';
 import type { PullInfo } from '../../github/port.ts';
@@ -14,6 +15,7 @@ import type { Deps } from '../deps.ts';
 import { type EnrolOutcome, enrol } from '../enrol.ts';
 import { ensureRun } from '../ensure-run.ts';
 import { readComments } from './comments.ts';
+import { readReviews } from './reviews.ts';
 
 /** A pull request opened this shortly before its branch was first seen enrolled is no old one: its author is waiting for us. */
 const JUST_OPENED_MS = 10 * 60_000;
@@ -28,9 +30,11 @@ export interface RepositoryOutcome {
   readonly told: number;
   readonly closed: number;
   readonly comments: number;
+  /** Acts that lost reviews came to. */
+  readonly reviews: number;
 }
 
-const none = { opened: 0, told: 0, closed: 0, comments: 0 };
+const none = { opened: 0, told: 0, closed: 0, comments: 0, reviews: 0 };
 
 /** Compares a repository's open pull requests with its runs. */
 export async function reconcileRepository(deps: Deps, repositoryId: string): Promise<RepositoryOutcome> {
@@ -40,6 +44,7 @@ export async function reconcileRepository(deps: Deps, repositoryId: string): Pro
   if (repository === null || repository.status !== 'active') return { kind: 'parked', ...none };
   if (installation !== null && installation.status !== 'active') return { kind: 'parked', ...none };
 
+  await followReceipts(deps, repositoryId);
   const branches = await readBranches(deps, repository);
   const runs = await listOpenRuns(db, { repositoryId });
   const wanted = [...branches.values()].some((one) => one.enrolment.state !== 'absent' || one.required);
@@ -54,6 +59,7 @@ export async function reconcileRepository(deps: Deps, repositoryId: string): Pro
     const run = runs.find(
       (one) => one.pull === pull.number && one.installationId === repository.installationId,
     );
+    if (run !== undefined) counts.reviews += await readReviews(deps, github, repository, run, pull, CAUSE);
     if (run !== undefined && isTold(run, pull)) {
       // told and never read: its sync was lost with the queue's last attempt
       if (run.head === null && branch.enrolment.state !== 'absent') await queueSync(deps, run.id);
@@ -121,6 +127,15 @@ function wasOpenAtEnrolment(pull: PullInfo, enrolment: Enrolment): boolean {
   const { enrolledAt } = enrolment;
   if (enrolledAt === null || pull.createdAt === undefined) return false;
   return Date.parse(pull.createdAt) < enrolledAt.getTime() - JUST_OPENED_MS;
+}
+
+/** VER-4: what proves a verify command is looked at before anything else; its delivery may be what was lost. */
+async function followReceipts(deps: Deps, repositoryId: string): Promise<void> {
+  const runs = await listUnsettledRuns(deps.database.db, repositoryId);
+  if (runs.length === 0) return;
+  await deps.database.transaction(async (tx) => {
+    for (const run of runs) await addJob(tx, 'settle-receipts', { run }, { key: `settle-receipts:${run}` });
+  });
 }
 
 async function queueSync(deps: Deps, run: string): Promise<void> {

@@ -77,7 +77,7 @@ async function findAgain(
 function grouped(
   replies: readonly StoredCommand[],
   page: string,
-): { readonly address: string; readonly login: string; readonly replies: readonly string[] }[] {
+): { readonly address: string | null; readonly login: string; readonly replies: readonly string[] }[] {
   const groups = new Map<string, StoredCommand[]>();
   for (const reply of replies) {
     const group = groups.get(reply.commentId);
@@ -85,7 +85,8 @@ function grouped(
     else group.push(reply);
   }
   return [...groups].map(([comment, commands]) => ({
-    address: `${page}#issuecomment-${comment}`,
+    // a press has no comment to point to, and a number below 1 (PUB-6)
+    address: comment.startsWith('-') ? null : `${page}#issuecomment-${comment}`,
     login: commands[0]?.login ?? '',
     replies: commands.flatMap((one) => one.reply ?? []),
   }));

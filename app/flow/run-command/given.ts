@@ -10,7 +10,7 @@ import { Refusal, type RefusalCode } from '../../errors.ts';
 import type { RunUnit } from '../append-rows.ts';
 import type { Deps } from '../deps.ts';
 import type { Judged } from '../judge-run.ts';
-import { verifyRun } from '../verify-run.ts';
+import { wholeRows } from '../verify-run.ts';
 
 /** A command's surroundings inside its unit of work. */
 export interface Given {
@@ -24,6 +24,8 @@ export interface Given {
   readonly prefix: string;
   /** When the comment was made, GitHub's whole second in milliseconds. */
   readonly commentMs: number;
+  /** Whether GitHub answered that nobody else has write, asked only where `people.solo` makes it matter. */
+  readonly alone: boolean;
   /** Names the command for jobs that must not be merged with others. */
   readonly name: string;
 }
@@ -39,8 +41,8 @@ export class Declined extends Refusal {
 
 /** The rows of the run; refused with `conflict` where they do not verify, since nothing may be built on them. */
 export async function rowsOf(given: Given): Promise<readonly AnyRow[]> {
-  const { verdict, rows } = await verifyRun(given.deps, given.unit.run, { reader: given.unit.tx });
-  if (verdict.kind !== 'intact') throw new Refusal('conflict', 'the ledger of this run does not verify');
+  const rows = await wholeRows(given.deps, given.unit.run, { reader: given.unit.tx });
+  if (rows === null) throw new Refusal('conflict', 'the ledger of this run does not verify');
   return rows;
 }
 

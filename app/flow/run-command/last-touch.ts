@@ -8,16 +8,21 @@ import { Fault } from '../../errors.ts';
 import { cloneUrl } from '../clone-url.ts';
 import type { Deps } from '../deps.ts';
 
-/** The block, or null where git did not tell: the person is then asked to name one. */
-export async function lastTouch(
+/** The block of each path by its path key; absent where git did not tell: the person is then asked to name one. */
+export async function lastTouches(
   deps: Deps,
   run: Run,
   repository: Repository,
-  path: string,
-): Promise<string | null> {
-  if (run.head === null || run.base === null || run.pull === null) return null;
+  paths: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const touched = new Map<string, string>();
+  if (paths.length === 0 || run.head === null || run.base === null || run.pull === null) return touched;
   const blocks = (await listBlocks(deps.database.db, run.id)).filter((block) => block.status !== 'dropped');
-  if (blocks.length < 2) return blocks[0]?.id ?? null;
+  const [only] = blocks;
+  if (blocks.length < 2) {
+    if (only !== undefined) for (const path of paths) touched.set(pathKey(path), only.id);
+    return touched;
+  }
   try {
     const github = await deps.github.installation(run.installationId);
     const reading = await deps.git.readPull({
@@ -29,14 +34,16 @@ export async function lastTouch(
       base: run.base,
       mergeBase: run.mergeBase,
     });
+    const wanted = new Set(paths.map(pathKey));
     const blockOf = new Map(blocks.flatMap((block) => block.commits.map((oid) => [oid, block.id] as const)));
-    const commit = reading.commits.findLast(
-      (one) => blockOf.has(one.oid) && one.changes.some((change) => pathKey(change.path) === pathKey(path)),
-    );
-    return (commit === undefined ? undefined : blockOf.get(commit.oid)) ?? null;
+    for (const commit of reading.commits) {
+      const block = blockOf.get(commit.oid);
+      if (block === undefined) continue;
+      for (const { path } of commit.changes) if (wanted.has(pathKey(path))) touched.set(pathKey(path), block);
+    }
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     deps.log.warn({ code: error.code, run: run.id }, 'run-command-touch');
-    return null;
   }
+  return touched;
 }

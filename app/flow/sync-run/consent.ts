@@ -5,8 +5,6 @@ import type { Policy } from '../../domain/policy.ts';
 import type { Allowance, RunState } from '../../domain/run-state/state.ts';
 import type { GitHub, PullInfo, RepositoryAddress } from '../../github/port.ts';
 
-const DAY_MS = 24 * 3_600_000;
-
 /** Whether the author may write, asked once, when a head arrives; null: not asked, the answer would change nothing. */
 export async function askAuthor(
   github: GitHub,
@@ -33,7 +31,7 @@ export function newConsent(
   /** The run began before its base branch had a policy. */
   wasAbsent: boolean,
 ): RowData<'run.allowed'> | null {
-  if (isHeldBack(run, state, pull, wasAbsent)) return null;
+  if (isHeldBack(state, pull, wasAbsent)) return null;
   const has = (rule: Allowance['rule'], head: string | null) =>
     state.allowances.some((one) => one.rule === rule && (head === null || one.head === head));
   if (isSameRepository(run, pull)) {
@@ -61,15 +59,13 @@ export function standingConsent(
   return covering.at(-1) ?? null;
 }
 
-/** Open at enrolment, or found with an old head: it waits for a push or `/rerun`. */
-function isHeldBack(run: Run, state: RunState, pull: PullInfo, wasAbsent: boolean): boolean {
+/** Open at enrolment, or found late with an old head: it waits for a push to it or `/rerun`, whatever else happens. */
+function isHeldBack(state: RunState, pull: PullInfo, wasAbsent: boolean): boolean {
   const first = state.heads[0]?.head ?? pull.head;
   if (first !== pull.head) return false;
   // who may ask for a round of it may let it begin: without write nobody can, before it is allowed (CMD-3)
   if (state.acts.some((act) => act.act === 'rerun' && act.head === pull.head && !act.revoked)) return false;
-  if (state.opened?.reason === 'enrolled' || wasAbsent) return true;
-  if (state.opened?.reason !== 'reconciled' || pull.pushedAt === null) return false;
-  return Date.parse(pull.pushedAt) < run.openedAt.getTime() - DAY_MS;
+  return state.opened?.reason === 'enrolled' || state.opened?.old === true || wasAbsent;
 }
 
 function isSameRepository(run: Run, pull: PullInfo): boolean {

@@ -1,6 +1,8 @@
 /** What a head comes to (BLK-1…BLK-6, OWN-3…OWN-6): pure, from what was read and what the rows say. */
 import type { StoredBlock } from '../../../db/store/block.ts';
-import { type Block, mapBlocks, type PriorBlock, type Seed } from '../../domain/block.ts';
+import { type Dependencies, readDependencies } from '../../domain/block/dependency.ts';
+import { type KnownBlock, knownBlocks } from '../../domain/block/prior.ts';
+import { type Block, mapBlocks, PSEUDO_BLOCKS } from '../../domain/block.ts';
 import { type Kind, kindOf, kindOfBlock } from '../../domain/file-set/kind.ts';
 import {
   contentKey,
@@ -9,24 +11,27 @@ import {
   type FileSetInput,
   type PairedFile,
   pairFiles,
+  ROUNDS,
 } from '../../domain/file-set.ts';
+import { gatePolicyOf } from '../../domain/gate/policy.ts';
+import { deepBlocks } from '../../domain/gate/rounds.ts';
 import type { AnyRow } from '../../domain/ledger/row.ts';
 import type { DecidedPath } from '../../domain/ledger/row-fields.ts';
-import { entryKind } from '../../domain/ownership/entry.ts';
+import { type EntryKind, entryKind } from '../../domain/ownership/entry.ts';
 import { compileGuard, pathText } from '../../domain/ownership/guard.ts';
 import { decideOwnership, foldClaims, type Ownership } from '../../domain/ownership.ts';
 import { pathKey } from '../../domain/path.ts';
 import { isGlob } from '../../domain/policy/pattern.ts';
 import type { Policy } from '../../domain/policy.ts';
+import { foldRows } from '../../domain/run-state/fold.ts';
 import { PROMPT_VERSION } from '../../protocol/runner.ts';
 import type { Content } from './read.ts';
 
-/** What the product keeps of a block beside its columns (the `detail` of the block table). */
+/** What is shown of a block beside its columns (the `detail` of the block table); its rows decide. */
 export interface BlockDetail {
-  readonly seed: Seed;
-  /** What each exact `Owns` entry was when it was first claimed (OWN-2). */
-  readonly entries: Readonly<Record<string, string>>;
   readonly owns: readonly string[];
+  /** What each of `owns` was when it was first claimed, in their order; null for globs and directories (OWN-2). */
+  readonly was: readonly (EntryKind | null)[];
   readonly after: readonly string[];
   readonly accept: readonly string[];
   readonly accept_human: readonly string[];
@@ -44,12 +49,15 @@ export interface PlannedBlock {
   readonly level: DecidedPath['level'];
   readonly detail: BlockDetail;
   readonly keptClaims: number;
+  /** What the rows say of it before this head; null: it is new. */
+  readonly known: KnownBlock | null;
 }
 
 /** A head as it shall be recorded. */
 export interface HeadPlan {
   readonly blocks: readonly PlannedBlock[];
-  readonly dropped: readonly StoredBlock[];
+  /** Open blocks of which no commit is in this head. */
+  readonly dropped: readonly KnownBlock[];
   readonly files: readonly DecidedPath[];
   readonly ownership: Ownership;
 }
@@ -57,7 +65,10 @@ export interface HeadPlan {
 const BRIEF = 20_000;
 const LEVELS = ['L0', 'L1', 'L2', 'L3'] as const;
 
-/** Plans a head. `rows` are the run's verified rows: claims and earlier levels come from nowhere else. */
+/**
+ * Plans a head. `rows` are the run's verified rows: blocks, claims, earlier levels and rounds come from
+ * nowhere else, and content that is new asks `history`, the paths with a blocking finding lately. Of `stored` only commit lists are taken that a row's digest proves.
+ */
 export function planHead(
   content: Content,
   policy: Policy,
@@ -65,12 +76,17 @@ export function planHead(
   body: string,
   stored: readonly StoredBlock[],
   rows: readonly AnyRow[],
+  history: ReadonlySet<string> = new Set(),
 ): HeadPlan {
   const { reading } = content;
-  const priors = new Map(stored.map((block) => [block.id, block]));
-  const blocks = mapBlocks(reading.commits, stored.map(toPrior));
+  const known = knownBlocks(rows, new Map(stored.map((block) => [block.id, block.commits])));
+  const priors = new Map(known.map((block) => [block.id, block]));
+  const blocks = mapBlocks(reading.commits, known);
   const details = new Map(
-    blocks.map((block) => [block.id, entriesOf(block, priors.get(block.id), content.entryModes)]),
+    blocks.map((block) => [block.id, entriesOf(block, priors.get(block.id)?.entries, content.entryModes)]),
+  );
+  const dependencies = readDependencies(
+    blocks.map(({ id, slug, declared }) => ({ id, slug, after: declared.after })),
   );
   const touches = touchesOf(content, blocks);
   const files = pairFiles(reading.files, reading.renames);
@@ -88,9 +104,11 @@ export function planHead(
     guarded: compileGuard(policy),
   });
   const kinds = new Map(blocks.map((block) => [block.id, touches.kinds.get(block.id) ?? []]));
-  const decided = decideFiles(
-    fileSetInput(content, policy, policyHash, files, ownership, blocks, kinds, rows),
-  );
+  const deep = rows.length === 0 ? new Set<string>() : deepBlocks(foldRows(rows), gatePolicyOf(policy));
+  const decided = decideFiles({
+    ...fileSetInput(content, policy, policyHash, files, ownership, blocks, kinds, rows, deep),
+    history,
+  });
   const levels = new Map<string, DecidedPath['level']>();
   for (const { block, level } of decided) {
     if (LEVELS.indexOf(level) > LEVELS.indexOf(levels.get(block) ?? 'L0')) levels.set(block, level);
@@ -103,20 +121,13 @@ export function planHead(
       kind: kindOfBlock(kinds.get(block.id) ?? []),
       level: levels.get(block.id) ?? 'L0',
       keptClaims: [...claims.values()].filter((words) => words.get(block.id)?.claimed === true).length,
-      detail: {
-        seed: block.seed,
-        entries: details.get(block.id)?.entries ?? {},
-        owns: details.get(block.id)?.owns ?? [],
-        after: block.declared.after,
-        accept: block.declared.accept,
-        accept_human: block.declared.acceptHuman,
-        declares: block.declared.owns.length > 0,
-        level: block.declared.level,
-        notes: block.declared.notes,
-        brief: briefOf([...block.commits.map((oid) => messages.get(oid) ?? ''), body]),
-      },
+      detail: detailOf(block, details.get(block.id), dependencies.get(block.id), [
+        ...block.commits.map((oid) => messages.get(oid) ?? ''),
+        body,
+      ]),
+      known: priors.get(block.id) ?? null,
     })),
-    dropped: stored.filter((block) => block.status !== 'dropped' && !ids.has(block.id)),
+    dropped: known.filter((block) => block.open && !ids.has(block.id)),
     files: decided,
     ownership,
   };
@@ -131,6 +142,7 @@ function fileSetInput(
   blocks: readonly Block[],
   kinds: ReadonlyMap<string, readonly Kind[]>,
   rows: readonly AnyRow[],
+  deep: ReadonlySet<string>,
 ): FileSetInput {
   const given = blocks.map((block): [string, FileBlock] => {
     const changed = kinds.get(block.id) ?? [];
@@ -140,9 +152,13 @@ function fileSetInput(
         docsOnly: changed.length > 0 && changed.every((kind) => kind === 'docs'),
         trailer: block.declared.level,
         clauses: block.declared.accept,
+        deep: deep.has(block.id),
       },
     ];
   });
+  // what no block owns has rounds too
+  for (const id of PSEUDO_BLOCKS)
+    if (deep.has(id)) given.push([id, { docsOnly: false, trailer: null, clauses: [], deep: true }]);
   return {
     policy,
     files,
@@ -162,7 +178,8 @@ function decidedBefore(rows: readonly AnyRow[], policyHash: string): FileSetInpu
     if (row.kind !== 'decision' || row.data.policy !== policyHash) continue;
     for (const path of row.data.paths) {
       const key = contentKey(path);
-      if (decided.has(key)) continue;
+      // content that a round at L3 read stays at L3: nothing is asked of it anew (RND-2)
+      if (decided.has(key) && path.reason !== ROUNDS) continue;
       decided.set(key, {
         level: path.level,
         asked: path.asked ?? null,
@@ -174,37 +191,41 @@ function decidedBefore(rows: readonly AnyRow[], policyHash: string): FileSetInpu
   return decided;
 }
 
-function toPrior(block: StoredBlock): PriorBlock {
-  const detail = block.detail as Partial<BlockDetail>;
+function detailOf(
+  block: Block,
+  entries: ReturnType<typeof entriesOf> | undefined,
+  dependencies: Dependencies | undefined,
+  texts: readonly string[],
+): BlockDetail {
   return {
-    id: block.id,
-    identity: block.identity,
-    named: block.named,
-    open: block.status !== 'dropped',
-    attempt: block.attempt,
-    commits: block.commits,
-    seed: detail.seed ?? null,
+    owns: entries?.owns ?? [],
+    was: entries?.was ?? [],
+    after: dependencies?.after ?? [],
+    accept: block.declared.accept,
+    accept_human: block.declared.acceptHuman,
+    declares: block.declared.owns.length > 0,
+    level: block.declared.level,
+    // what breaks the gate is never cut off by what only tells
+    notes: [...(dependencies?.notes ?? []), ...block.declared.notes].slice(0, 20),
+    brief: briefOf(texts),
   };
 }
 
-/**
- * OWN-2: the first record of an exact entry wins; one that was a directory owns what lies in it. The
- * author picks the entries, so a record is looked up in a map: `__proto__` is a path like any other.
- */
+/** OWN-2: the first record of an exact entry wins; one that was a directory owns what lies in it. */
 export function entriesOf(
   block: { readonly declared: Pick<Block['declared'], 'owns'> },
-  prior: Pick<StoredBlock, 'detail'> | undefined,
+  before: ReadonlyMap<string, EntryKind> | undefined,
   modes: ReadonlyMap<string, string>,
-): { readonly entries: Record<string, string>; readonly owns: string[] } {
-  const before = (prior?.detail as Partial<BlockDetail> | undefined)?.entries ?? {};
-  const entries = new Map(Object.entries(before));
-  const owns = block.declared.owns.map((entry) => {
-    if (isGlob(entry) || entry.endsWith('/')) return entry;
-    const kind = entries.get(entry) ?? entryKind(modes.get(entry) ?? null);
-    entries.set(entry, kind);
-    return kind === 'directory' ? `${entry}/` : entry;
-  });
-  return { entries: Object.fromEntries(entries), owns };
+): { readonly owns: string[]; readonly was: (EntryKind | null)[] } {
+  const owns: string[] = [];
+  const was: (EntryKind | null)[] = [];
+  for (const entry of block.declared.owns) {
+    const exact = !isGlob(entry) && !entry.endsWith('/');
+    const kind = exact ? (before?.get(entry) ?? entryKind(modes.get(entry) ?? null)) : null;
+    owns.push(kind === 'directory' ? `${entry}/` : entry);
+    was.push(kind);
+  }
+  return { owns, was };
 }
 
 function touchesOf(

@@ -9,10 +9,15 @@ import { entryFault } from '../../domain/ownership/entry.ts';
 import { decodePath, encodePath, pathKey, type WirePath } from '../../domain/path.ts';
 import { isGlob } from '../../domain/policy/pattern.ts';
 import { POLICY_PATH, type Policy, parsePolicy } from '../../domain/policy.ts';
+import type { HeldKey } from '../../domain/setting/hold.ts';
 import { Fault } from '../../errors.ts';
-import type { GitHub, GitReader, PullInfo, PullReading } from '../../github/port.ts';
+import type { GitReader, PullReading } from '../../github/port/git.ts';
+import type { GitHub, PullInfo } from '../../github/port.ts';
 import { cloneUrl } from '../clone-url.ts';
 import type { Deps } from '../deps.ts';
+import { heldPolicy } from '../held-policy.ts';
+import { withSimilar } from './read-similar.ts';
+import { BARE_POLICY, type Repair, readRepair } from './repair.ts';
 
 /** The policy at the base commit. */
 export type BasePolicy =
@@ -22,6 +27,8 @@ export type BasePolicy =
       readonly bytes: Buffer;
       readonly policy: Policy;
       readonly commit: string;
+      /** Keys that the settings of the installation hold (POL-2). */
+      readonly held: readonly HeldKey[];
     }
   | {
       readonly state: 'invalid';
@@ -44,17 +51,24 @@ export interface Content {
   readonly unseen: readonly string[];
   /** Whether the earlier head is an ancestor of this one; null when there is none or git cannot tell. */
   readonly ancestor: boolean | null;
+  /** Pairs of paths of the head before and of this one that git calls similar (REV-5). */
+  readonly similar?: readonly { readonly from: WirePath; readonly to: WirePath }[];
 }
 
-/** An open pull request as it is now. `content` is null where the base has no valid policy. */
+/** An open pull request as it is now. `content` is null where the base has no valid policy, unless the head repairs it. */
 export interface Truth {
   readonly pull: PullInfo;
   readonly policy: BasePolicy;
+  /** The policy that the head brings in place of one that is not valid (RUN-9); null: it is no such repair. */
+  readonly repair: Repair | null;
+  /** Whether the head adds or changes the policy file. */
+  readonly touchesPolicy: boolean;
   readonly content: Content | null;
 }
 
 /** A commit list that grew longer than GitHub answers in one go is still git's to read. */
 export interface Source {
+  readonly deps: Deps;
   readonly git: GitReader;
   readonly repository: Repository;
   readonly url: string;
@@ -64,6 +78,7 @@ export interface Source {
 /** Where git reads a repository from. */
 export async function sourceOf(deps: Deps, github: GitHub, repository: Repository): Promise<Source> {
   return {
+    deps,
     git: deps.git,
     repository,
     url: cloneUrl(deps.settings, repository),
@@ -92,33 +107,44 @@ export async function readTruth(source: Source, github: GitHub, run: Run, pull: 
     commits: pull.commits,
   });
   const policy = await readBasePolicy(source, base);
-  if (policy.state !== 'valid') return { pull, policy, content: null };
-  return {
+  const touchesPolicy = reading.files.some(
+    (file) => pathKey(file.path) === POLICY_PATH && file.blobHead !== null,
+  );
+  const repair = policy.state === 'invalid' ? await readRepair(source, reading) : null;
+  const given = policy.state === 'valid' ? policy.policy : repair === null ? null : BARE_POLICY;
+  if (given === null) return { pull, policy, repair, touchesPolicy, content: null };
+  return withSimilar(source, run, {
     pull,
     policy,
+    repair,
+    touchesPolicy,
     content: {
       reading,
       attributes: await readAttributes(source, reading),
-      lines: await readLines(source, policy.policy, reading),
+      lines: await readLines(source, given, reading),
       entryModes: await readEntryModes(source, reading),
       unseen: await unseenPaths(source, github, pull, reading),
-      ancestor: await ancestorOf(source, run.head, reading),
+      ancestor: await ancestorOf(source, github, run.head, reading),
     },
-  };
+  });
 }
 
-async function readBasePolicy(source: Source, commit: string): Promise<BasePolicy> {
-  const bytes = await source.git.readPath(source.repository, source.url, source.token, commit, POLICY_PATH);
-  if (bytes === null) return { state: 'absent', commit };
+/** The policy file at a commit, read by git and held to the settings. */
+export async function readBasePolicy(source: Source, commit: string): Promise<BasePolicy> {
+  const { repository, url, token } = source;
+  const file = await source.git.readPath(repository, url, token, commit, POLICY_PATH);
+  if (file === null) return { state: 'absent', commit };
+  const { bytes, held } = await heldPolicy(source.deps.database.db, repository.installationId, file);
   const hash = createHash('sha256').update(bytes).digest('hex');
   const parsed = parsePolicy(bytes);
-  if (parsed.ok) return { state: 'valid', hash, bytes, policy: parsed.policy, commit };
+  if (parsed.ok) return { state: 'valid', hash, bytes, policy: parsed.policy, commit, held };
   const [error] = parsed.errors;
   if (error === undefined) throw new Fault('bug', 'a policy was refused without an error');
   return { state: 'invalid', hash, commit, error };
 }
 
-async function readAttributes(source: Source, reading: PullReading): Promise<AttributesFile[]> {
+/** `.gitattributes` at the merge base, of every folder that holds a changed path. */
+export async function readAttributes(source: Source, reading: PullReading): Promise<AttributesFile[]> {
   const folders = new Set(['']);
   for (const { path } of reading.files) {
     const key = pathKey(path);
@@ -152,7 +178,12 @@ async function readAttributes(source: Source, reading: PullReading): Promise<Att
   });
 }
 
-async function readLines(source: Source, policy: Policy, reading: PullReading): Promise<Map<string, number>> {
+/** Lines of head blobs by id; empty unless a route asks for lines. */
+export async function readLines(
+  source: Source,
+  policy: Policy,
+  reading: PullReading,
+): Promise<Map<string, number>> {
   const lines = new Map<string, number>();
   if (!policy.routes.some((route) => route.when.lines !== undefined)) return lines;
   const oids = reading.files.flatMap((file) =>
@@ -170,7 +201,7 @@ function countLines(bytes: Buffer): number {
 }
 
 /** OWN-2: an exact entry records what it was when it was first claimed. */
-async function readEntryModes(source: Source, reading: PullReading): Promise<Map<string, string>> {
+export async function readEntryModes(source: Source, reading: PullReading): Promise<Map<string, string>> {
   const exact = new Set<string>();
   for (const { trailers } of reading.commits) {
     if (blockSlug(trailers).slug === null) continue;
@@ -210,14 +241,23 @@ async function unseenPaths(
   return now.head === pull.head && now.baseRef === pull.baseRef ? unseen : [];
 }
 
+/** What git's cache is cut too short for, GitHub is asked: an ancestor is a merge base with itself. */
 async function ancestorOf(
   source: Source,
+  github: GitHub,
   prior: string | null,
   reading: PullReading,
 ): Promise<boolean | null> {
   if (prior === null || prior === reading.head) return null;
   if (prior === reading.mergeBase || reading.commits.some((commit) => commit.oid === prior)) return true;
-  return source.git.isAncestor(source.repository, prior, reading.head);
+  const told = await source.git.isAncestor(source.repository, prior, reading.head);
+  if (told !== null) return told;
+  const base = await github.getMergeBase(source.repository, prior, reading.head).catch((error: unknown) => {
+    // that it cannot be told holds nothing up
+    if (error instanceof Fault) return null;
+    throw error;
+  });
+  return base === null ? null : base === prior;
 }
 
 function bytePath(key: string): WirePath {

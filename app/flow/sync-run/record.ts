@@ -46,7 +46,7 @@ export async function recordHead(
   state: RunState,
   truth: Truth,
   plan: HeadPlan,
-  policyHash: string,
+  policyHash: string | null,
   stored: readonly StoredBlock[],
   rows: readonly AnyRow[],
 ): Promise<boolean> {
@@ -103,12 +103,12 @@ async function recordFiles(
   state: RunState,
   truth: Truth,
   plan: HeadPlan,
-  policyHash: string,
+  policyHash: string | null,
 ): Promise<boolean> {
   const now = new Set(plan.files.map((file) => pathKey(file.path)));
   const gone = [...state.files.values()].map((file) => file.path).filter((path) => !now.has(pathKey(path)));
   // a level is decided under a policy: another one decides all of them again, on the record
-  const anew = state.policy?.hash !== policyHash;
+  const anew = policyHash !== null && state.policy?.hash !== policyHash;
   const paths = plan.files.filter((file) => anew || !sameFile(state.files.get(pathKey(file.path)), file));
   if (gone.length === 0 && paths.length === 0) return false;
   for (const part of split(gone, paths)) {
@@ -156,6 +156,8 @@ function sameFile(before: FileFact | undefined, now: DecidedPath): boolean {
     before.kind === now.kind &&
     before.asked === now.asked &&
     before.reason === now.reason &&
+    before.human === now.human &&
+    (before.verify ?? []).join() === (now.verify ?? []).join() &&
     before.mode.base === now.mode.base &&
     before.mode.head === now.mode.head &&
     before.blob.base === now.blob.base &&
@@ -165,7 +167,8 @@ function sameFile(before: FileFact | undefined, now: DecidedPath): boolean {
   );
 }
 
-function* split(
+/** The file set as it changes, in parts that each fit a row. */
+export function* split(
   gone: readonly WirePath[],
   paths: readonly DecidedPath[],
 ): Generator<{ gone: WirePath[]; paths: DecidedPath[] }> {
@@ -210,6 +213,7 @@ function recordPosition(
     commits: content.reading.commits.length,
     files: plan.files.length,
     files_digest: filesDigest(plan.files.map((file) => file.path)),
+    ...(truth.repair === null ? {} : { repair: truth.repair.hash }),
   };
   const same =
     !filesChanged &&
@@ -219,7 +223,8 @@ function recordPosition(
     before.merge_base === data.merge_base &&
     before.draft === data.draft &&
     before.commits === data.commits &&
-    before.files_digest === data.files_digest;
+    before.files_digest === data.files_digest &&
+    before.repair === data.repair;
   // a base that moved on without touching merge base or policy changes no verdict (RUN-4)
   if (same) return false;
   append('run.head', null, data);

@@ -77,6 +77,29 @@ export const issueComment = z
     };
   });
 
+/** `pull_request_review`: given or dismissed. */
+export const pullRequestReview = z
+  .object({
+    ...inRepository,
+    action,
+    pull_request: z.object({ number: idSchema }),
+    review: z.object({ id: idSchema, user: actorSchema, commit_id: oid }),
+  })
+  .transform((p): InboxEvent => {
+    if (p.action !== 'submitted' && p.action !== 'dismissed')
+      return { kind: 'ignored', reason: 'unused_action' };
+    return {
+      kind: 'review',
+      action: p.action,
+      installationId: p.installation.id,
+      repository: p.repository,
+      pull: p.pull_request.number,
+      review: p.review.id,
+      author: p.review.user,
+      commit: p.review.commit_id,
+    };
+  });
+
 /** `push` of a branch. */
 export const push = z
   .object({
@@ -85,6 +108,7 @@ export const push = z
     before: oid,
     after: oid,
     deleted: z.boolean(),
+    forced: z.boolean().nullish(),
   })
   .transform((p): InboxEvent => {
     if (!p.ref.startsWith('refs/heads/')) return { kind: 'ignored', reason: 'unused_action' };
@@ -95,5 +119,6 @@ export const push = z
       branch: p.ref.slice('refs/heads/'.length),
       after: p.after,
       deleted: p.deleted,
+      forced: p.forced === true,
     };
   });

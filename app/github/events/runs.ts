@@ -67,6 +67,7 @@ export const workflowRun = z
       id: idSchema,
       display_title: z.string().nullish(),
       path: z.string().nullish(),
+      head_sha: oid.nullish(),
     }),
   })
   .transform(
@@ -82,6 +83,7 @@ export const workflowRun = z
       conclusion: p.workflow_run.conclusion ?? null,
       title: p.workflow_run.display_title ?? '',
       path: p.workflow_run.path ?? null,
+      head: p.workflow_run.head_sha ?? null,
     }),
   );
 
@@ -90,7 +92,7 @@ export const workflowJob = z
   .object({
     ...inRepository,
     action,
-    workflow_job: z.object({ ...runFields, id: idSchema, run_id: idSchema }),
+    workflow_job: z.object({ ...runFields, id: idSchema, run_id: idSchema, head_sha: oid.nullish() }),
   })
   .transform(
     (p): InboxEvent => ({
@@ -105,5 +107,6 @@ export const workflowJob = z
       conclusion: p.workflow_job.conclusion ?? null,
       title: '',
       path: null,
+      head: p.workflow_job.head_sha ?? null,
     }),
   );

@@ -5,6 +5,10 @@ const shapes: Readonly<
   Record<string, { readonly has: readonly string[]; readonly not?: readonly string[] }>
 > = {
   pull_request: { has: ['action', 'number', 'pull_request', 'repository'], not: ['review', 'comment'] },
+  pull_request_review: {
+    has: ['action', 'pull_request', 'repository', 'review'],
+    not: ['comment', 'number'],
+  },
   issue_comment: { has: ['action', 'comment', 'issue', 'repository'] },
   push: { has: ['ref', 'before', 'after', 'repository'], not: ['action'] },
   installation: { has: ['action', 'installation'], not: ['repository', 'repositories_added'] },
@@ -24,6 +28,7 @@ const shapes: Readonly<
       'ref',
     ],
   },
+  merge_group: { has: ['action', 'merge_group', 'repository'] },
   check_run: { has: ['action', 'check_run', 'repository'] },
   check_suite: { has: ['action', 'check_suite', 'repository'] },
   workflow_run: { has: ['action', 'workflow_run', 'repository'] },

@@ -6,6 +6,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
+import { LIMITS } from '../../domain/limits.ts';
 import { Fault } from '../../errors.ts';
 
 /** Bounds of one fetch and of the cache of one repository (OPS-10). */
@@ -18,8 +19,12 @@ export interface GitLimits {
   readonly readMs: number;
 }
 
-/** OPS-10: a fetch may take 120 s and 2 GiB. */
-export const GIT_LIMITS: GitLimits = { fetchMs: 120_000, bytes: 2 ** 31, readMs: 60_000 };
+/** The limits of OPS-10. */
+export const GIT_LIMITS: GitLimits = {
+  fetchMs: LIMITS.gitFetchMs.default,
+  bytes: LIMITS.gitFetchBytes.default,
+  readMs: LIMITS.gitReadMs.default,
+};
 
 /** What git may inherit of the server's environment: how to find programs, proxies and certificates. */
 export const GIT_INHERITED: readonly string[] = [

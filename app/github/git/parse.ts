@@ -1,7 +1,7 @@
 /** Parsers of git's NUL-separated output (GIT-2). All of it is written by strangers: paths are bytes, text is decoded leniently. */
 import { encodePath } from '../../domain/path.ts';
 import { Fault } from '../../errors.ts';
-import type { Change, Commit } from '../port.ts';
+import type { Change, Commit } from '../port/git.ts';
 
 const UNIT = '\u001f';
 const PAIR = '\u001e';

@@ -1,6 +1,6 @@
 /** One pull request read from the cache: complete or not at all (GIT-1…GIT-5, case 14). */
 import { Fault } from '../../errors.ts';
-import type { Change, Commit, PullReading } from '../port.ts';
+import type { Change, Commit, PullReading } from '../port/git.ts';
 import { type RepositoryCache, WHOLE_HISTORY } from './cache.ts';
 import type { Remote } from './command.ts';
 import { missingObjects } from './objects.ts';
@@ -15,6 +15,8 @@ export interface PullRequest {
   readonly mergeBase: string | null;
   /** How many commits GitHub counts; null: not told. */
   readonly commits: number | null;
+  /** Where the head is fetched from; default: the pull request's ref. */
+  readonly source?: string;
 }
 
 /** What the cache holds of a pull request: all, or why not. */
@@ -80,7 +82,8 @@ async function fetchPull(
   depth: number,
 ): Promise<void> {
   const ours = `refs/countersign/${request.pull}`;
-  const refspecs = [`+refs/pull/${request.pull}/head:${ours}/head`, `+${request.base}:${ours}/base`];
+  const source = request.source ?? `refs/pull/${request.pull}/head`;
+  const refspecs = [`+${source}:${ours}/head`, `+${request.base}:${ours}/base`];
   if (request.mergeBase !== null && request.mergeBase !== request.base) {
     refspecs.push(`+${request.mergeBase}:${ours}/merge-base`);
   }

@@ -1,9 +1,9 @@
 /** Rename pairs (GIT-4): same blob, else similarity of at least 50 % up to 1,000 candidates a side. They group, never hide. */
 import { decodePath, encodePath, pathKey } from '../../domain/path.ts';
-import type { Change, PullReading } from '../port.ts';
+import type { Change, PullReading } from '../port/git.ts';
 import type { RepositoryCache } from './cache.ts';
 import type { Remote } from './command.ts';
-import { fetchMissing } from './objects.ts';
+import { fetchMissing, missingObjects } from './objects.ts';
 import { parseRenames } from './parse.ts';
 
 const CANDIDATES = 1000;
@@ -87,4 +87,54 @@ function isFile(mode: string | null): boolean {
 function fileName(file: Change): string {
   const bytes = decodePath(file.path);
   return bytes.toString('latin1', bytes.lastIndexOf(0x2f) + 1);
+}
+
+/** A file of a head by its path and blob. */
+export interface HeadFile {
+  readonly path: Change['path'];
+  readonly blob: string;
+}
+
+/**
+ * Pairs of similar files of two heads (REV-5), by the measure of `pairRenames`. The blobs are enough:
+ * the commit of an earlier head may be gone after a force push. What cannot be had is like nothing.
+ */
+export async function pairSimilar(
+  cache: RepositoryCache,
+  remote: Remote,
+  gone: readonly HeadFile[],
+  came: readonly HeadFile[],
+): Promise<{ from: Change['path']; to: Change['path'] }[]> {
+  const [first] = gone;
+  if (first === undefined || came.length === 0) return [];
+  if (gone.length > CANDIDATES || came.length > CANDIDATES) return [];
+  await cache.ensure(first.blob);
+  const blobs = [...gone, ...came].map((file) => file.blob);
+  await fetchMissing(cache, remote, blobs);
+  const missing = new Set(await missingObjects(cache, blobs));
+  const tree = async (files: readonly HeadFile[], side: string): Promise<string> => {
+    // names of our own: git compares contents, and a tree must not hold what a path may be
+    const entries = files.flatMap(({ blob }, i) =>
+      missing.has(blob) ? [] : [`100644 blob ${blob}\t${side}${i}\0`],
+    );
+    const { stdout } = await cache.read(['mktree', '-z'], Buffer.from(entries.join('')));
+    return stdout.toString('latin1').trim();
+  };
+  const trees = [await tree(gone, 'g'), await tree(came, 'c')];
+  const { stdout } = await cache.read([
+    'diff-tree',
+    '-r',
+    '-z',
+    '--raw',
+    '--no-abbrev',
+    '-M50%',
+    `-l${CANDIDATES}`,
+    ...trees,
+    '--',
+  ]);
+  return parseRenames(stdout).flatMap(({ from, to }) => {
+    const old = gone[Number(from.toString('latin1').slice(1))];
+    const now = came[Number(to.toString('latin1').slice(1))];
+    return old === undefined || now === undefined ? [] : [{ from: old.path, to: now.path }];
+  });
 }

@@ -2,7 +2,8 @@
 import type { ProbotOctokit } from 'probot';
 import * as z from 'zod';
 import { Fault } from '../../errors.ts';
-import { Moved, toFault } from './errors.ts';
+import type { WriteTurn } from '../port/check.ts';
+import { Moved, queryFault, toFault } from './errors.ts';
 import type { Pace } from './pace.ts';
 
 /** Parameters of a route. */
@@ -18,9 +19,11 @@ export interface Answered {
 /** Reads and writes. A read is tried three times; a write once, whatever happens (creates are not idempotent). */
 export interface Client {
   read(route: string, parameters?: Parameters): Promise<Answered>;
-  write(route: string, parameters?: Parameters): Promise<Answered>;
+  write(route: string, parameters?: Parameters, turn?: WriteTurn): Promise<Answered>;
   /** All pages of a list; `key` names the list in a page that is an object. At most `most` items (default 10,000). */
   list(route: string, parameters?: Parameters, options?: { key?: string; most?: number }): Promise<unknown[]>;
+  /** A GraphQL query: its data. What GitHub refuses by an error in the answer is a Fault like every refusal. */
+  query(document: string, variables: Parameters, call: string): Promise<unknown>;
   readonly octokit: ProbotOctokit;
 }
 
@@ -65,8 +68,17 @@ export function createClient(octokit: ProbotOctokit, pace: Pace): Client {
   return {
     octokit,
     read,
-    async write(route, parameters = {}) {
-      await pace.write();
+    async query(document, variables, call) {
+      pace.read();
+      try {
+        // to /api/graphql where REST is /api/v3
+        return await octokit.graphql(document, { ...variables, request: { retries: 0 } });
+      } catch (error) {
+        throw queryFault(call, error) ?? toFault(call, error, Date.now());
+      }
+    },
+    async write(route, parameters = {}, turn = 'work') {
+      await pace.write(turn);
       return send(route, parameters);
     },
     async list(route, parameters = {}, { key, most = 10_000 } = {}) {

@@ -72,6 +72,27 @@ export function toFault(call: string, error: unknown, nowMs: number): Fault {
   return fault('github_refused', 'refused');
 }
 
+/** What a GraphQL answer's own errors mean, by their type; null where the error is none of these. A refused token is a missing permission here (facts/github.md §10). */
+export function queryFault(call: string, error: unknown): Fault | null {
+  if (answerOf(error)?.status === 401)
+    return new Fault('permissions_missing', `${call}: refused (401)`, { retryable: false });
+  const errors = (error as { errors?: unknown } | null)?.errors;
+  if (!Array.isArray(errors)) return null;
+  const types = errors.map((one: unknown) => String((one as { type?: unknown } | null)?.type ?? ''));
+  const says = (...known: string[]) => types.some((type) => known.includes(type));
+  if (says('RATE_LIMITED', 'RATE_LIMIT'))
+    return new Fault('github_rate_limited', `${call}: rate limited`, {
+      retryable: true,
+      retryAfterMs: SECONDARY_WAIT_MS,
+    });
+  if (says('FORBIDDEN', 'INSUFFICIENT_SCOPES'))
+    return new Fault('permissions_missing', `${call}: not permitted`, { retryable: false });
+  if (says('NOT_FOUND')) return new Fault('github_not_found', `${call}: not found`, { retryable: false });
+  if (says('SERVICE_UNAVAILABLE', 'INTERNAL', 'TIMEOUT'))
+    return new Fault('github_unavailable', `${call}: GitHub failed`, { retryable: true });
+  return new Fault('github_refused', `${call}: refused`, { retryable: false });
+}
+
 /** How long a limit asks to wait, or null when the answer is no limit: a 403 with quota left and no such hint is a refusal of another kind (OPS-6). */
 function limitWait({ status, headers, message }: Answer, nowMs: number): number | null {
   if (status !== 403 && status !== 429) return null;

@@ -6,6 +6,10 @@ import type { GitHub, RepositoryAddress, RepositoryInfo } from '../port.ts';
 import type { Addresses } from './address.ts';
 import { type Client, parse } from './client.ts';
 import { checks } from './installation/checks.ts';
+import { jobs } from './installation/jobs.ts';
+import { people } from './installation/people.ts';
+import { queue } from './installation/queue.ts';
+import { reviews } from './installation/reviews.ts';
 import { workflows } from './installation/workflows.ts';
 import { commentShape, permissionShape, pullShape, repositoryShape } from './shapes.ts';
 
@@ -78,7 +82,11 @@ export function createInstallation(
 
   return {
     ...checks(client, addresses, appId, orNull),
+    ...jobs(client, addresses),
+    ...queue(client, addresses, orNull),
+    ...reviews(client, addresses),
     ...workflows(client, addresses, orNull),
+    ...people(client, addresses, orNull),
 
     getRepository: (repo) =>
       addresses.read(repo, async (at) => {
@@ -174,13 +182,14 @@ export function createInstallation(
     createComment: (repo, pull, body) =>
       addresses.write(repo, async (at) => {
         const route = 'POST /repos/{owner}/{repo}/issues/{number}/comments';
-        const { data } = await client.write(route, { ...at, number: pull, body });
+        const { data } = await client.write(route, { ...at, number: pull, body }, 'comment');
         return parse(created, data, 'issues/create-comment');
       }),
 
     updateComment: (repo, id, body) =>
       addresses.write(repo, async (at) => {
-        await client.write('PATCH /repos/{owner}/{repo}/issues/comments/{id}', { ...at, id, body });
+        const route = 'PATCH /repos/{owner}/{repo}/issues/comments/{id}';
+        await client.write(route, { ...at, id, body }, 'comment');
       }),
 
     listComments: (repo, pull, since) =>
@@ -211,7 +220,8 @@ export function createInstallation(
     addReaction: (repo, commentId, content) =>
       addresses.write(repo, async (at) => {
         const route = 'POST /repos/{owner}/{repo}/issues/comments/{id}/reactions';
-        await client.write(route, { ...at, id: commentId, content });
+        // seen at once, or the command waits behind talk
+        await client.write(route, { ...at, id: commentId, content }, 'work');
       }),
 
     readToken,

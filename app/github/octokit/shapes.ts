@@ -1,9 +1,11 @@
 /** What we read of GitHub's answers, into port.ts's types. Anyone who controls a pull request controls its texts. */
 import * as z from 'zod';
 import { idSchema } from '../lossless.ts';
-import type { CheckRunInfo, Permission, PullInfo, RepositoryInfo } from '../port.ts';
+import type { CheckRunInfo } from '../port/check.ts';
+import type { Permission, PullInfo, RepositoryInfo } from '../port.ts';
 
-const actor = z
+/** Who did something; null for nobody and for a deleted account. */
+export const actorShape = z
   .object({ id: idSchema, login: z.string(), type: z.string().optional() })
   .nullish()
   .transform((user) => (user == null || user.login === 'ghost' ? null : user));
@@ -38,7 +40,7 @@ export const pullShape = z
     draft: z.boolean().nullish(),
     title: z.string(),
     body: z.string().nullish(),
-    user: actor,
+    user: actorShape,
     head: z.object({
       sha: z.string(),
       ref: z.string(),
@@ -49,6 +51,7 @@ export const pullShape = z
     changed_files: z.int().default(0),
     updated_at: z.string(),
     created_at: z.string(),
+    mergeable: z.boolean().nullish(),
   })
   .transform(
     (p): PullInfo => ({
@@ -68,8 +71,10 @@ export const pullShape = z
       changedFiles: p.changed_files,
       updatedAt: p.updated_at,
       createdAt: p.created_at,
-      // the head repository's last push: at or after the head's own, so "old" is certain and "new" is not
-      pushedAt: p.head.repo?.pushed_at ?? null,
+      mergeable: p.mergeable ?? null,
+      // the head repository's last push and the pull request's last change: both at or after the head's own push,
+      // so "old" is certain and "new" is not
+      pushedAt: [p.head.repo?.pushed_at ?? p.updated_at, p.updated_at].sort()[0] ?? null,
     }),
   );
 
@@ -103,7 +108,7 @@ export const checkRunShape = z
 export const commentShape = z
   .object({
     id: idSchema,
-    user: actor,
+    user: actorShape,
     body: z.string().nullish(),
     created_at: z.string(),
     updated_at: z.string(),
@@ -126,7 +131,7 @@ const PERMISSIONS: readonly Permission[] = ['admin', 'maintain', 'write', 'triag
 
 /** A collaborator's permission. A custom role counts as the built-in one it is based on, which `permission` says. */
 export const permissionShape = z
-  .object({ permission: z.string(), role_name: z.string().nullish(), user: actor })
+  .object({ permission: z.string(), role_name: z.string().nullish(), user: actorShape })
   .transform((p) => ({
     permission:
       PERMISSIONS.find((one) => one === p.role_name) ??
@@ -135,21 +140,40 @@ export const permissionShape = z
     userId: p.user?.id ?? null,
   }));
 
+const workflowRun = z.object({
+  id: idSchema,
+  status: z.string().nullish(),
+  conclusion: z.string().nullish(),
+  run_attempt: z.int().default(1),
+  display_title: z.string().default(''),
+});
+const runFields = (r: z.infer<typeof workflowRun>) => ({
+  id: r.id,
+  status: r.status ?? '',
+  conclusion: r.conclusion ?? null,
+  attempt: r.run_attempt,
+  title: r.display_title,
+});
+
 /** A workflow run. */
-export const workflowRunShape = z
-  .object({
-    id: idSchema,
-    status: z.string().nullish(),
-    conclusion: z.string().nullish(),
-    run_attempt: z.int().default(1),
-    display_title: z.string().default(''),
+export const workflowRunShape = workflowRun.transform(runFields);
+
+/** A workflow run with what it was started on and by whom. */
+export const startedRunShape = workflowRun
+  .extend({
+    event: z.string(),
+    head_sha: z.string(),
+    head_branch: z.string().nullish(),
+    path: z.string(),
+    actor: z.object({ login: z.string() }).nullish(),
   })
   .transform((r) => ({
-    id: r.id,
-    status: r.status ?? '',
-    conclusion: r.conclusion ?? null,
-    attempt: r.run_attempt,
-    title: r.display_title,
+    ...runFields(r),
+    event: r.event,
+    headSha: r.head_sha,
+    headBranch: r.head_branch ?? null,
+    path: r.path,
+    actor: r.actor?.login ?? null,
   }));
 
 /** An installation of the App. */

@@ -3,10 +3,10 @@
  * of followed. A followed redirect of a POST becomes a GET, and one that is followed silently keeps
  * an old name alive until somebody else takes it (case 75).
  */
+import { LIMITS } from '../../domain/limits.ts';
 import { parseLossless } from '../lossless.ts';
 import { Moved } from './errors.ts';
 
-const TIMEOUT_MS = 30_000;
 const REDIRECTS = new Set([301, 302, 307, 308]);
 
 /** `fetch` for Octokit. Throws `Moved` for a redirect. `stop` ends what is under way when the process drains. */
@@ -14,7 +14,7 @@ export function transport(stop: AbortSignal): typeof fetch {
   return async (input, init) => {
     const limit = AbortSignal.any([
       stop,
-      AbortSignal.timeout(TIMEOUT_MS),
+      AbortSignal.timeout(LIMITS.restMs.default),
       ...(init?.signal ? [init.signal] : []),
     ]);
     const answer = await fetch(input, { ...init, redirect: 'manual', signal: limit });

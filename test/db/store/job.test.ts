@@ -50,3 +50,32 @@ test('many transactions with the same keys in other orders do not deadlock', asy
   );
   expect(await jobs('c')).toHaveLength(30);
 });
+
+test('a job that begins later keeps the time of the one that waits; one that begins now brings it forward', async () => {
+  const waits = async (key: string) => {
+    const { rows } = await one.database.pool.query<{ ms: number }>(
+      `select (extract(epoch from run_at - clock_timestamp()) * 1000)::float8 as ms from graphile_worker.jobs where key = $1`,
+      [key],
+    );
+    return rows.map(({ ms }) => ms);
+  };
+  const later = (key: string, afterMs: number) => ({ task: 'd', payload: {}, key, afterMs });
+  await addJobs(one.database.db, [later('late', 3_600_000), { task: 'd', payload: {}, key: 'm' }]);
+  await addJobs(one.database.db, [
+    later('late', 9_000_000),
+    later('z', 60_000),
+    { task: 'd', payload: {}, key: 'x' },
+  ]);
+  const [first] = await waits('late');
+  expect(first).toBeGreaterThan(1_800_000);
+  expect(first, 'not put off by the second').toBeLessThanOrEqual(3_600_000);
+  // in one commit: whatever the order of asking, now wins
+  await addJobs(one.database.db, [{ task: 'd', payload: { n: 1 }, key: 'late' }, later('late', 60_000)]);
+  expect((await waits('late')).every((ms) => ms <= 0)).toBe(true);
+  expect(await waits('late')).toHaveLength(1);
+  await addJobs(one.database.db, [later('late', 60_000)]);
+  expect(
+    (await waits('late')).every((ms) => ms <= 0),
+    'what begins now stays',
+  ).toBe(true);
+});

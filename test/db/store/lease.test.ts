@@ -4,16 +4,14 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   findLease,
   listExpiredLeases,
-  markAdmitted,
+  lockForAdmission,
   recallLease,
   renewLease,
-  type Settlement,
-  settleLease,
-  takeLeases,
 } from '../../../db/store/lease.ts';
 import { settleProvider } from '../../../db/store/provider.ts';
 import { updateRun } from '../../../db/store/run.ts';
-import { cancelTicketsOfRun, countTickets, findTicket } from '../../../db/store/ticket.ts';
+import { cancelTicketsOfRun, countTickets, findTicket, putTickets } from '../../../db/store/ticket.ts';
+import { type Settlement, settleLease, takeLeases } from '../../../db/store/turn.ts';
 import { type TestDatabase, testDatabase } from '../../helpers/database.ts';
 import {
   INSTALLATION,
@@ -42,10 +40,8 @@ async function take(runnerId: string, max = 1, ttlMs = 300_000) {
     runnerId,
     installationId: INSTALLATION,
     repositoryId: REPOSITORY,
-    runId: null,
-    ids,
-    tokenHashes: ids.map((id) => tokenHash(id)),
-    sessionIds: ids.map((id) => `s${id}`),
+    request: null,
+    names: ids.map((id) => ({ id, tokenHash: tokenHash(id), sessionId: `s${id}` })),
     ttlMs,
   });
 }
@@ -204,6 +200,31 @@ describe('LSE-1: one statement under every cap', () => {
   });
 });
 
+describe('TKT-3, BLK-5: what is held', () => {
+  test('TKT-3: other content of the cell comes forward when its lease ends; what waits for a block stays', async () => {
+    await seedRepository(db.database);
+    await seedRun(db.database, 'r1', 1);
+    const [leased, next] = [plainTicket('r1', 'a'), plainTicket('r1', 'a2')];
+    await seedTickets(db.database, [leased]);
+    const login = await seedLogin(db.database);
+    const [got] = await take(login.id);
+    const same = { path: leased.path, state: 'held' as const };
+    await db.database.transaction((tx) => putTickets(tx, [{ ...next, ...same }]));
+    await db.database.db.execute(sql`update ticket set reason = 'stopping' where id = ${next.id}`);
+    await db.database.db.execute(sql`
+      insert into block (run_id, id, position, identity, title, named, kind, level, status, attempt, commits, detail, started_at)
+      values ('r1', ${next.blockId}, 0, 'i', 'b', false, 'commit', 'L1', 'waiting', 1, '[]', '{}', cs_now())`);
+    // a loss would put it back, and while nothing may take its place it does
+    expect(await settle(got!.leaseId, { leaseState: 'expired', ticketState: 'pending' })).toBe(true);
+    expect(await countTickets(db.database.db, 'r1')).toEqual({ pending: 1, held: 1 });
+    await db.database.db.execute(sql`update block set status = 'open'`);
+    const [again] = await take(login.id);
+    await settle(again!.leaseId, { leaseState: 'expired', ticketState: 'pending' });
+    expect(await countTickets(db.database.db, 'r1')).toEqual({ superseded: 1, pending: 1 });
+    expect((await take(login.id))[0]?.ticketId).toBe(next.id);
+  });
+});
+
 describe('LSE-3: a lease acts only while it holds', () => {
   async function one() {
     await seedRepository(db.database);
@@ -236,14 +257,14 @@ describe('LSE-3: a lease acts only while it holds', () => {
   test('LSE-3, CTL-2: only admission asks for the generation', async () => {
     const { proof } = await one();
     await db.database.transaction((tx) => updateRun(tx, 'r1', { generation: 2 }));
-    expect(await db.database.transaction((tx) => markAdmitted(tx, proof))).toBeNull();
+    expect(await db.database.transaction((tx) => lockForAdmission(tx, proof))).toBeNull();
     expect(await renewLease(db.database.db, proof, 300_000)).not.toBeNull();
   });
 
   test('TKT-3: a lease with a session is not recalled, one without is and may not admit', async () => {
     const { proof } = await one();
     expect(await db.database.transaction((tx) => recallLease(tx, proof.id))).toBe(true);
-    expect(await db.database.transaction((tx) => markAdmitted(tx, proof))).toBeNull();
+    expect(await db.database.transaction((tx) => lockForAdmission(tx, proof))).toBeNull();
   });
 
   test('RUN-7: closing a run cancels its tickets and revokes its leases', async () => {

@@ -72,7 +72,7 @@ describe('arguments', () => {
     ],
     ['/status now', 'takes no arguments', 'status'],
     ['/allow 123', 'that is neither a commit (7 to 64 hex digits) nor the word author', 'allow [SHA|author]'],
-    ['/rerun block', 'names no block', 'rerun [all|failed|block B|PATH]'],
+    ['/rerun block', 'names no block', 'rerun [all|failed|block B|PATH|COMMAND]'],
     ['/dismiss 3', 'the text is missing', 'dismiss F REASON'],
     ['/seal', 'a reason is missing', 'seal REASON'],
   ])('CMD-1: %s is refused and says what is accepted', (body, message, accepted) => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { explainReply } from '../../../app/domain/command/explain.ts';
 import {
   doneReply,
   helpReply,
@@ -14,6 +15,7 @@ import { COMMAND_NAMES } from '../../../app/domain/command/table.ts';
 import { parseComment } from '../../../app/domain/command.ts';
 import type { GateDecision } from '../../../app/domain/gate/decide.ts';
 import { REASONS, type ReasonCode } from '../../../app/domain/gate/reason.ts';
+import type { FindingFact } from '../../../app/domain/run-state/state.ts';
 import { Markdown, md } from '../../../app/domain/summary/markdown.ts';
 
 /** Text of people, with what could become a command put in often. */
@@ -88,7 +90,46 @@ const reply = fc.oneof(
   foreign.map((text) => (prefix: string) => unknownReply(prefix, text, 'status')),
   fc.constantFrom(...COMMAND_NAMES, null).map((topic) => (prefix: string) => helpReply(prefix, topic)),
   decision.map((one) => (prefix: string) => statusReply(prefix, one, null)),
+  fc.record({ one: decision, text: foreign }).map(
+    ({ one, text }) =>
+      (prefix: string) =>
+        statusReply(prefix, one, 'closed', [
+          { name: text, sha: text, fault: text, attempts: 25, failingSinceMs: 0 },
+        ]),
+  ),
 );
+
+const explained = fc
+  .record({ text: foreign, blocks: fc.boolean(), path: foreign.filter((one) => one !== '') })
+  .map(({ text, blocks, path }) => (prefix: string) => {
+    const finding: FindingFact = {
+      number: 3,
+      fingerprint: 'f'.repeat(64),
+      path,
+      side: 'head',
+      startLine: 1,
+      endLine: 2,
+      severity: 'high',
+      lens: text,
+      state: 'open',
+      reviewer: text,
+      key: 'k',
+      blob: null,
+      title: 'title',
+      body: 'body',
+      quote: 'quote',
+      suggestion: 'suggestion',
+      answer: 'answer',
+      dismissals: [],
+      seq: 1,
+      carriedSeq: null,
+      command: false,
+      witnesses: null,
+      readBefore: false,
+    };
+    const texts = new Map(['title', 'body', 'quote', 'suggestion', 'answer'].map((ref) => [ref, text]));
+    return explainReply(prefix, finding, blocks, texts);
+  });
 
 const nothing = { commands: [], nearMisses: [] };
 
@@ -96,16 +137,25 @@ describe('replies', () => {
   it('CMD-2: no reply of ours holds a line that our parser accepts, nor one that it hints at', () => {
     fc.assert(
       fc.property(
-        fc.array(fc.record({ login: foreign, replies: fc.array(reply, { minLength: 1, maxLength: 4 }) }), {
-          maxLength: 4,
-        }),
+        fc.array(
+          fc.record({
+            login: foreign,
+            replies: fc.array(fc.oneof({ weight: 5, arbitrary: reply }, explained), {
+              minLength: 1,
+              maxLength: 4,
+            }),
+          }),
+          {
+            maxLength: 4,
+          },
+        ),
         fc.constantFrom('', 'cs'),
         (groups, prefix) => {
           const body = stickyBody(
             stickyMarker('1', '2'),
             prefix,
             groups.map(({ login, replies }) => ({
-              address: 'https://github.com/o/r/pull/2#issuecomment-3',
+              address: login.length % 2 === 0 ? null : 'https://github.com/o/r/pull/2#issuecomment-3',
               login,
               replies: replies.map((make) => make(prefix).text),
             })),

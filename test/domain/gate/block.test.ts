@@ -54,6 +54,25 @@ describe('the verdict of a block', () => {
     ]);
   });
 
+  test('GAT-7: an override lets the run pass and none of its blocks', () => {
+    const list = read()
+      .made()
+      .allow()
+      .finding(1, a)
+      .end(a, { verdict: 'findings', findings: [sha('finding 1')] })
+      .end(b);
+    const before = judge(list);
+    list.act({ act: 'override', permission: 'maintain' });
+    const state = foldRows(list.rows);
+    const lenient = { ...policy, people: { ...policy.people, override: 'maintain' as const } };
+    const decision = decideGate(state, lenient, facts(), NOW);
+    expect(decision).toMatchObject({ conclusion: 'success', overridden: { codes: ['open_findings'] } });
+    const after = decideBlocks(state, decision);
+    expect(after.get('one')?.decision).toMatchObject({ conclusion: 'failure', overridden: null });
+    expect(after.get('one')?.digest, 'nothing of it changed').toBe(before.get('one')?.digest);
+    expect(after.get('two')?.decision.conclusion).toBe('success');
+  });
+
   test('GAT-3: a clause for a person holds its own block', () => {
     const list = new FactList()
       .policy()

@@ -1,3 +1,4 @@
+import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BODY_LIMIT, canonicalBytes } from '../../../app/domain/ledger/canonical.ts';
@@ -37,6 +38,7 @@ describe('canonicalBytes', () => {
         expect(canonicalBytes(shuffled(value))).toEqual(bytes);
         expect(canonicalBytes(JSON.parse(bytes.toString('utf8')))).toEqual(bytes);
         expect(bytes.includes(0x0a)).toBe(false);
+        expect(bytes.toString('utf8')).toBe(canonicalize(value)); // RFC 8785 as others write it
       }),
     );
   });

@@ -37,35 +37,14 @@ const linter = `  lint:
 
 /** One case of each thing that a later version adds. */
 const LATER: readonly [string, string][] = [
-  ['review: {adaptive: on}', 'review.adaptive: on is not supported yet'],
-  ['review: {rounds: 3}', 'review.rounds is not supported yet'],
-  ['review: {show: {}}', 'review.show is not supported yet'],
-  ['people: {override: admin}', 'people.override: admin is not supported yet'],
-  ['people: {solo: true}', 'people.solo: true is not supported yet'],
-  ['people: {carry: identical}', 'people.carry is not supported yet'],
-  ['gate: {patience: 30m}', 'gate.patience is not supported yet'],
-  ['review: {reuse: on}', 'review.reuse is not supported yet'],
-  ['review: {reuse: off}', 'review.reuse is not supported yet'],
-  ['review: {on_unavailable: human}', 'review.on_unavailable: human is not supported yet'],
-  ['verify: {}', 'verify is not supported yet'],
-  ['budget: {run: 5}', 'budget is not supported yet'],
-  ['publish: {comments: review}', 'publish.comments: review is not supported yet'],
   ['fix: {push: true}', 'fix.push: true is not supported yet'],
-  ['pools: [{kind: resident}]', 'pools[0].kind: resident is not supported yet'],
-  ['pools: [{kind: workflow, serves: [verify]}]', 'pools[0].serves[0]: verify is not supported yet'],
-  ['routes: [{when: {kinds: [code]}, human: true}]', 'routes[0].human is not supported yet'],
-  ['routes: [{when: {kinds: [code]}, verify: [x]}]', 'routes[0].verify is not supported yet'],
-  ['reviewers: {a: {uses: codex}}', 'reviewers.a.uses: codex is not supported yet'],
-  ['people: {approve: write}', 'people.approve is not supported yet'],
-  ['people: {dismiss: write}', 'people.dismiss is not supported yet'],
-  ['pools: [{kind: workflow, name: x}]', 'pools[0].name is not supported yet'],
+  [
+    'pools: [{kind: resident, name: a, serves: [review, fix]}]',
+    'pools[0].serves[1]: fix is not supported yet',
+  ],
   [
     'reviewers: {a: {uses: command, run: ["{path}"], paths: [a], output: sarif, trusted: false}}',
     'reviewers.a.trusted: false is not supported yet',
-  ],
-  [
-    'reviewers: {a: {uses: command, run: ["{path}"], paths: [a], output: rdjson, trusted: true}}',
-    'reviewers.a.output: rdjson is not supported yet',
   ],
 ];
 
@@ -75,23 +54,31 @@ describe('defaults', () => {
       version: 1,
       mode: 'enforce',
       allow: { authors: [] },
+      budget: { block: {}, run: {}, month: {}, outsiders: {}, prices: {} },
       gate: {
         block_at: 'high',
         deadline: 21_600_000,
+        patience: 1_800_000,
         allow_unreviewed: ['generated', 'moved', 'lockfile', 'deleted'],
       },
       ownership: 'auto',
       guard: [],
       classes: { generated: [], vendored: [], lockfile: [] },
-      people: { override: 'none', solo: false },
+      people: { approve: 'write', dismiss: 'write', override: 'none', solo: false, carry: 'identical' },
       review: {
         parallel: 6,
+        rounds: 3,
         max_lines: 3000,
+        consensus: {},
         drafts: 'off',
+        reuse: 'on',
+        on_unavailable: 'human',
         adaptive: 'off',
+        show: { severity: 'info' },
         lenses: ['security', 'correctness', 'reliability', 'performance', 'maintainability', 'tests', 'docs'],
       },
       reviewers: new Map(),
+      verify: new Map(),
       levels: { L1: [], L2: [], L3: [] },
       highest: 'L3',
       firstAtL1: true,
@@ -152,7 +139,7 @@ pools: [{kind: workflow, workflow: .github/workflows/review.yaml}]
 commands: {prefix: /cs}
 `);
     expect(policy.gate.deadline).toBe(5_400_000);
-    expect(policy.pools[0]?.workflow).toBe('review.yaml');
+    expect(policy.pools[0]).toMatchObject({ kind: 'workflow', workflow: 'review.yaml' });
     expect(policy.commands.prefix).toBe('cs');
   });
 });
@@ -188,27 +175,43 @@ routes:
     expect(errors(`version: 1\n${line}\n`).map((error) => error.message)).toEqual([message]);
   });
 
-  it.each(['claude-code', 'grok', 'opencode'])(
-    'issue 2: the agent %s is refused as not supported yet',
-    (uses) => {
-      expect(errors(`version: 1\nreviewers: {a: {uses: ${uses}}}`)[0]?.message).toMatch(/not supported yet$/);
-    },
-  );
+  it('REV-11: command-line agents are reviewers, each with the usual key of its provider', () => {
+    const policy = valid(`version: 1
+reviewers:
+  a: {uses: claude-code, model: claude-sonnet-4-6, fallbacks: [b]}
+  b: {uses: codex, model: gpt-5.4}
+  c: {uses: grok, model: grok-4.7}
+  d: {uses: opencode, model: anthropic/claude-sonnet-4-6, key: ANTHROPIC_API_KEY}
+`);
+    expect([...policy.reviewers.values()].map((one) => one.uses !== 'command' && one.key)).toEqual([
+      'ANTHROPIC_API_KEY',
+      'OPENAI_API_KEY',
+      'XAI_API_KEY',
+      'ANTHROPIC_API_KEY',
+    ]);
+  });
 
-  it.each(['rdjson', 'checkstyle', 'eslint-json'])(
-    'issue 2: the output %s is refused as not supported yet',
-    (output) => {
-      const text = `version: 1\nreviewers:\n${linter.replace('sarif', output)}`;
-      expect(errors(text).map((error) => error.message)).toEqual([
-        `reviewers.lint.output: ${output} is not supported yet`,
-      ]);
-    },
-  );
+  it.each([
+    ['{uses: codex}', 'reviewers.a.model'],
+    ['{uses: codex, model: --yolo}', 'reviewers.a.model'],
+    ['{uses: claude-code, model: "a b"}', 'reviewers.a.model'],
+    ['{uses: opencode, model: gpt-5, key: OPENAI_API_KEY}', 'reviewers.a.model'],
+    ['{uses: opencode, model: openai/gpt-5}', 'reviewers.a.key'],
+    ['{uses: grok, model: grok-4, key: GITHUB_TOKEN}', 'reviewers.a.key'],
+    ['{uses: grok, model: grok-4, run: ["sh"]}', 'reviewers.a.run'],
+  ])('REV-11: an agent %s is refused at %s', (entry, path) => {
+    expect(errors(`version: 1\nreviewers: {a: ${entry}}`).map((error) => error.path)).toEqual([path]);
+  });
+
+  it.each(['rdjson', 'checkstyle', 'eslint-json'])('REV-1a: a command may print %s', (output) => {
+    const policy = valid(`version: 1\nreviewers:\n${linter.replace('sarif', output)}`);
+    expect(policy.reviewers.get('lint')).toMatchObject({ output });
+  });
 
   it('issue 2: everything the table of later keys names is among the cases above', () => {
     const covered = LATER.map(([line]) => errors(`version: 1\n${line}`)[0]?.path ?? '');
     const general = covered.map((path) =>
-      path.replaceAll(/\[\d+\]/g, '.*').replace(/^reviewers\.\w+/, 'reviewers.*'),
+      path.replaceAll(/\[\d+\]/g, '.*').replace(/^(reviewers|verify)\.\w+/, '$1.*'),
     );
     expect([...new Set(general)].sort()).toEqual(laterKeys.map((entry) => entry.path).sort());
   });
@@ -360,6 +363,96 @@ describe('names that every object has', () => {
   );
 });
 
+describe('verify commands', () => {
+  it('VER-1: a command names the job that proves it, or what the Action runs', () => {
+    const policy = valid(`version: 1
+verify:
+  test: {from: ci, workflow: .github/workflows/ci.yml, job: test}
+  e2e: {from: action, run: [npm, run, e2e], ports: [WEB_PORT], artifacts: [out/report.json]}
+routes:
+  - {when: {paths: ["**"]}, verify: [test, e2e]}
+`);
+    expect(policy.verify.get('test')).toEqual({ from: 'ci', workflow: 'ci.yml', job: 'test' });
+    expect(policy.verify.get('e2e')).toEqual({
+      from: 'action',
+      run: ['npm', 'run', 'e2e'],
+      timeout: 900_000,
+      env: {},
+      ports: ['WEB_PORT'],
+      artifacts: ['out/report.json'],
+      workflow: 'countersign-verify.yml',
+    });
+    expect(policy.routes[0]?.verify).toEqual(['test', 'e2e']);
+  });
+
+  it.each([
+    ['{from: ci, workflow: ci.yml}', 'verify.a.job', 'is missing'],
+    ['{from: ci, workflow: ../ci.yml, job: a}', 'verify.a.workflow', 'is not accepted'],
+    ['{from: act, run: [a]}', 'verify.a.from', 'is not accepted'],
+    ['{from: action, run: npm test}', 'verify.a.run', 'is not accepted'],
+    ['{from: action, run: [a], env: {PATH: x}}', 'verify.a.env.PATH', 'is not accepted'],
+    ['{from: action, run: [a], env: {GITHUB_TOKEN: x}}', 'verify.a.env.GITHUB_TOKEN', 'is not accepted'],
+    ['{from: action, run: [a], ports: [web]}', 'verify.a.ports[0]', 'is not accepted'],
+    ['{from: action, run: [a], artifacts: [/etc/passwd]}', 'verify.a.artifacts[0]', 'starts with a slash'],
+    ['{from: action, run: [a], timout: 5m}', 'verify.a.timout', 'did you mean timeout?'],
+    ['{from: ci, workflow: countersign.yml, job: a}', 'verify.a.workflow', 'the workflow of a pool'],
+    ['{from: pool, pool: box, run: [a]}', 'verify.a.image', 'is missing'],
+    ['{from: pool, pool: box, image: --privileged, run: [a]}', 'verify.a.image', 'is not accepted'],
+    ['{from: pool, pool: box, image: a, run: [a], network: host}', 'verify.a.network', 'is not accepted'],
+    ['{from: pool, pool: box, image: a, run: [a]}', 'verify.a.pool', 'no resident pool box serves verify'],
+  ])('VER-1: %s is refused at %s', (entry, path, message) => {
+    const [first] = errors(`version: 1\nverify:\n  a: ${entry}`);
+    expect(first).toMatchObject({ path, line: 3 });
+    expect(first?.message).toContain(message);
+  });
+
+  it('VER-1, POOL-1: a command of a pool names one that serves verify; files are reviewed by another, or by it too', () => {
+    const withPools = (pools: string) => `version: 1
+verify:
+  a: {from: pool, pool: box, image: "node:24", run: [npm, test]}
+routes:
+  - {when: {paths: ["**"]}, verify: [a]}
+pools: ${pools}
+`;
+    const policy = valid(withPools('[{kind: workflow}, {kind: resident, name: box, serves: [verify]}]'));
+    expect(policy.verify.get('a')).toEqual({
+      from: 'pool',
+      pool: 'box',
+      image: 'node:24',
+      network: 'none',
+      run: ['npm', 'test'],
+      timeout: 900_000,
+      env: {},
+      ports: [],
+      artifacts: [],
+    });
+    valid(withPools('[{kind: resident, name: box, serves: [review, verify]}]'));
+    expect(shown(withPools('[{kind: workflow}, {kind: resident, name: box}]'))).toEqual([
+      '3 verify.a.pool: no resident pool box serves verify',
+    ]);
+    expect(shown(withPools('[{kind: resident, name: box, serves: [verify]}]'))).toEqual([
+      '6 pools: no pool reviews files',
+    ]);
+    expect(errors(withPools('[{kind: workflow, serves: [verify]}]'))[0]).toMatchObject({
+      path: 'pools[0].serves[0]',
+      accepted: 'review: a workflow of the default branch runs no code of a pull request',
+    });
+    expect(shown(withPools('[{kind: resident, name: box, serves: [verify, verify]}]'))[0]).toContain(
+      'pools[0].serves',
+    );
+  });
+
+  it('VER-1: a route that names no verify command of the policy is refused, a command of no route is noted', () => {
+    const lines = 'version: 1\nverify: {unit: {from: ci, workflow: ci.yml, job: unit}}';
+    const [first] = errors(`${lines}\nroutes: [{when: {kinds: [code]}, verify: [unti]}]`);
+    expect(first?.message).toBe('no verify command is named unti; did you mean unit?');
+    const reading = parsePolicy(new TextEncoder().encode(lines));
+    expect(reading.ok && reading.notes.map((note) => note.message)).toContain(
+      'unit is named by no route, so it holds nothing',
+    );
+  });
+});
+
 describe('the schema', () => {
   it('POL-3: the JSON Schema takes what the parser takes, and refuses unknown and later keys', () => {
     const validate = new Ajv2020({ strict: false }).compile(policySchemaJson());
@@ -367,8 +460,8 @@ describe('the schema', () => {
     expect(validate(data)).toBe(true);
     for (const more of [
       { moed: 1 },
-      { verify: {} },
-      { review: { adaptive: 'on' } },
+      { verify: { a: { from: 'pool', run: ['a'] } } },
+      { fix: { push: true } },
       { gate: { deadline: 6 } },
     ]) {
       expect(validate({ ...data, ...more })).toBe(false);

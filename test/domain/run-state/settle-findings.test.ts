@@ -28,8 +28,8 @@ const one = () =>
     .policy()
     .head([at('one')])
     .finding(1, at('one'));
-const LEFT = { ended: [{ finding: 1, reason: 'left_the_change' }], raised: [] };
-const NOTHING = { ended: [], raised: [] };
+const LEFT = { ended: [{ finding: 1, reason: 'left_the_change' }], raised: [], anew: [] };
+const NOTHING = { ended: [], raised: [], anew: [] };
 
 describe('FND-1: findings and the content they were found on', () => {
   test('a path that left the change, or whose side is gone, or that is a plain move ends its findings', () => {
@@ -57,6 +57,7 @@ describe('FND-1: findings and the content they were found on', () => {
     expect(settle(list, [at('two')])).toEqual({
       ended: [{ finding: 1, reason: 'not_raised_again' }],
       raised: [],
+      anew: [],
     });
   });
 

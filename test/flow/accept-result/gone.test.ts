@@ -6,18 +6,20 @@ import { join } from 'node:path';
 import pino from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { fingerprint } from '../../../app/domain/finding.ts';
+import { withRun } from '../../../app/flow/append-rows.ts';
 import { cutTickets } from '../../../app/flow/cut-tickets.ts';
 import type { Deps } from '../../../app/flow/deps.ts';
 import { verifyRun } from '../../../app/flow/verify-run.ts';
 import { createGitReader } from '../../../app/github/git.ts';
 import { createGitHubApp } from '../../../app/github/octokit.ts';
-import { listFindings } from '../../../db/store/finding.ts';
+import { carryFinding, listFindings } from '../../../db/store/finding.ts';
 import { upsertRepository } from '../../../db/store/installation.ts';
 import { storePolicy } from '../../../db/store/policy.ts';
 import { findRun, updateRun } from '../../../db/store/run.ts';
 import { type SandboxGitHub, startGitHub } from '../../../sandbox/github.ts';
 import type { Repository } from '../../../sandbox/repository.ts';
 import { type TestDatabase, testDatabase } from '../../helpers/database.ts';
+import { app, cause } from '../../helpers/ledger.ts';
 import {
   changedFile,
   INSTALLATION,
@@ -92,15 +94,15 @@ beforeEach(async () => {
 });
 afterEach(() => db.drop());
 
-/** Pushes this content of a.ts, cuts its ticket and reviews it; `quote` is what the linter says, null nothing. */
-async function review(content: string, quote: string | null, title = 'A hole'): Promise<void> {
-  await repo.commit({ branch: 'main', message: 'Change', files: { 'a.ts': content } });
+/** Pushes this content of a path, cuts its ticket and reviews it; `quote` is what the linter says, null nothing. */
+async function review(content: string, quote: string | null, title = 'A hole', path = 'a.ts'): Promise<void> {
+  await repo.commit({ branch: 'main', message: 'Change', files: { [path]: content } });
   const blobHead = createHash('sha1')
     .update(`blob ${Buffer.byteLength(content)}\0${content}`)
     .digest('hex');
   const run = await findRun(db.database.db, 'r');
   await setFiles(deps, 'r', [
-    changedFile('r', 'a.ts', { blobHead, key: sha(`${content} ${run?.policyHash}`) }),
+    changedFile('r', path, { blobHead, key: sha(`${path} ${content} ${run?.policyHash}`) }),
   ]);
   await cutTickets(deps, { run: 'r' });
   const runner = await testRunner(deps, place.repositoryId);
@@ -142,6 +144,26 @@ async function states(): Promise<unknown[]> {
   const reasons = rows.flatMap((row) => (row.kind === 'finding.ended' ? [row.data.reason] : []));
   return [...(await listFindings(db.database.db, 'r')).map((one) => one.state), ...reasons];
 }
+
+describe('REV-5: a command that reads the finding at another path', () => {
+  test('lottery: its silence there ends nothing while the code is there, as it may not look at that path', async () => {
+    await review('open()\nrest\n', 'open()');
+    await withRun(deps, 'r', async (unit) => {
+      const print = sha('at b.ts');
+      const seq = unit.append('finding.carried', {
+        block: null,
+        actor: app,
+        cause,
+        data: { finding: 1, from: 'a.ts', path: 'b.ts', fingerprint: print, head: 'a'.repeat(40) },
+      });
+      await carryFinding(unit.tx, 'r', 1, { path: 'b.ts', fingerprint: print, seq });
+    });
+    await review('rest\nopen()\n', null, 'A hole', 'b.ts');
+    expect(await states()).toEqual(['open']);
+    await review('rest\nmore\n', null, 'A hole', 'b.ts');
+    expect(await states()).toEqual(['fixed', 'code_changed']);
+  });
+});
 
 describe('RND-1: a command whose policy entry changed', () => {
   test('RND-1: its finding ends as code_changed once the quote is gone from the new content', async () => {

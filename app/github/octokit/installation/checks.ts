@@ -1,12 +1,16 @@
 /** Check runs of one installation. */
 import * as z from 'zod';
 import { idSchema } from '../../lossless.ts';
-import type { CheckRunContent, GitHub } from '../../port.ts';
+import type { CheckRunContent } from '../../port/check.ts';
+import type { GitHub } from '../../port.ts';
 import type { Addresses } from '../address.ts';
 import { type Client, parse } from '../client.ts';
 import { checkRunShape } from '../shapes.ts';
 
-type Checks = Pick<GitHub, 'createCheckRun' | 'updateCheckRun' | 'getCheckRun' | 'listCheckRuns'>;
+type Checks = Pick<
+  GitHub,
+  'createCheckRun' | 'updateCheckRun' | 'getCheckRun' | 'listCheckRuns' | 'listChecksNamed'
+>;
 
 /** The check run calls; `orNull` turns `github_not_found` into null. */
 export function checks(
@@ -16,22 +20,19 @@ export function checks(
   orNull: <T>(promise: Promise<T>) => Promise<T | null>,
 ): Checks {
   return {
-    createCheckRun: (repo, input) =>
+    createCheckRun: (repo, input, turn) =>
       addresses.write(repo, async (at) => {
-        const { data } = await client.write('POST /repos/{owner}/{repo}/check-runs', {
-          ...at,
-          name: input.name,
-          head_sha: input.headSha,
-          external_id: input.externalId,
-          ...body(input),
-        });
+        const route = 'POST /repos/{owner}/{repo}/check-runs';
+        const { name, headSha: head_sha, externalId: external_id } = input;
+        const given = { ...at, name, head_sha, external_id, ...body(input) };
+        const { data } = await client.write(route, given, turn);
         return parse(z.object({ id: idSchema }), data, 'checks/create');
       }),
 
-    updateCheckRun: (repo, id, content) =>
+    updateCheckRun: (repo, id, content, turn) =>
       addresses.write(repo, async (at) => {
         const route = 'PATCH /repos/{owner}/{repo}/check-runs/{check_run_id}';
-        await client.write(route, { ...at, check_run_id: id, ...body(content) });
+        await client.write(route, { ...at, check_run_id: id, ...body(content) }, turn);
       }),
 
     getCheckRun: (repo, id) =>
@@ -63,6 +64,16 @@ export function checks(
             .filter((run) => run.appId === appId && run.headSha === sha)
             .sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? 1 : -1))
         );
+      }),
+
+    listChecksNamed: (repo, sha, name) =>
+      addresses.read(repo, async (at) => {
+        const route = 'GET /repos/{owner}/{repo}/commits/{ref}/check-runs';
+        const given = { ...at, ref: sha, filter: 'latest', check_name: name };
+        const items = await client.list(route, given, { key: 'check_runs' });
+        return items
+          .map((item) => parse(checkRunShape, item, 'checks/list-for-ref'))
+          .filter((run) => run.name === name && run.headSha === sha);
       }),
   };
 }

@@ -4,7 +4,7 @@ import { idSchema } from '../../lossless.ts';
 import type { GitHub } from '../../port.ts';
 import type { Addresses } from '../address.ts';
 import { type Client, parse } from '../client.ts';
-import { workflowRunShape } from '../shapes.ts';
+import { startedRunShape, workflowRunShape } from '../shapes.ts';
 
 type Workflows = Pick<
   GitHub,
@@ -36,12 +36,8 @@ export function workflows(
             ...at,
             run_id: id,
           });
-          const { status, conclusion, attempt, title } = parse(
-            workflowRunShape,
-            data,
-            'actions/get-workflow-run',
-          );
-          return { status, conclusion, attempt, title };
+          const { id: _, ...run } = parse(startedRunShape, data, 'actions/get-workflow-run');
+          return run;
         }),
       ),
 

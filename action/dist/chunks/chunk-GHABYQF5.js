@@ -1,0 +1,4 @@
+import{createRequire as createRequireOfNode}from'node:module';const require=createRequireOfNode(import.meta.url);
+import{isAbsolute as a,relative as f}from"node:path";import{fileURLToPath as m}from"node:url";function y(e){let t=[],n=[];return{add({path:r,start:i,end:u,severity:g,title:s,body:d,suggestion:p}){if(r===null||!e.isReviewed(h(r,e.dir))||i===null||i<1)return void n.push(s);let{length:l}=e.lines;if(i>l)return void n.push(`${s} (line ${i}, the file has ${l})`);let o=Math.min(Math.max(i,u??i),l);t.push({startLine:i,endLine:o,severity:g,lens:e.lens,title:s,body:d,quote:e.lines.slice(i-1,o).join(`
+`),suggestion:p??null})},result:()=>({ok:!0,findings:t,unplaced:n,reported:t.length+n.length})}}function h(e,t){let n=e;if(e.startsWith("file:"))try{n=m(e)}catch{}return a(n)?f(t,n):n.replace(/^(?:\.\/)+/,"")}function w(e,t){let n=t.split(`
+`)[0]?.trim()??"",r=e?.trim()??"";return r===""?n===""?"no message":n:n===""?r:`${r}: ${n}`}export{y as a,h as b,w as c};

@@ -1,0 +1,1 @@
+ALTER TABLE "lease" ADD COLUMN "request" text;

@@ -1,0 +1,2 @@
+CREATE INDEX "dispatch_ended" ON "dispatch" USING btree ("ended_at");--> statement-breakpoint
+CREATE INDEX "session_open" ON "session" USING btree ("state") WHERE "session"."state" in ('waiting', 'admitted');

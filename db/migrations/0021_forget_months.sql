@@ -1,0 +1,1 @@
+CREATE INDEX "spend_period" ON "spend" USING btree ("period") WHERE "spend"."period" <> '';

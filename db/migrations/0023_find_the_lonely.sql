@@ -1,0 +1,1 @@
+CREATE INDEX "lease_alone" ON "lease" USING btree ("runner_id") WHERE "lease"."state" = 'live' and "lease"."alone";

@@ -1,0 +1,1 @@
+CREATE INDEX "dispatch_created" ON "dispatch" USING btree ("created_at");
