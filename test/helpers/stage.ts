@@ -17,6 +17,7 @@ import type { App, CheckRun, Installation, User } from '../../sandbox/model.ts';
 import type { Pull } from '../../sandbox/pull.ts';
 import type { Repository, RepositoryOptions } from '../../sandbox/repository.ts';
 import { type TestDatabase, testDatabase } from './database.ts';
+import { accountOf, keepLines } from './stage-account.ts';
 
 // a start of awk is a tenth of one of Node, and every ticket of the suite is one
 const marker = String.raw`/BUG|NIT/{f=f (n++?",":"") "{\"start_line\":" NR ",\"severity\":\"" (/BUG/?"high":"low") "\",\"title\":\"Marked line\",\"body\":\"The line is marked.\"}"}
@@ -89,7 +90,7 @@ const workflow = (serverUrl: string): string =>
 export async function testStage(
   options: {
     logLevel?: 'silent' | 'warn' | 'info' | 'debug' | 'trace';
-    /** Gets each line of every server's log instead of standard output. */
+    /** Gets each line of every server's log; by default the newest are kept for what a time-out tells. */
     log?: (line: string) => void;
   } = {},
 ): Promise<TestStage> {
@@ -100,13 +101,16 @@ export async function testStage(
   const author = gh.createUser('alice');
   const app = gh.createApp({ slug: 'countersign' });
   const servers: RunningServer[] = [];
+  const kept = keepLines();
+  const { log = kept.write } = options;
+  const late = async (what: string) => new Error(`${what}\n${await accountOf(gh, database, kept.lines)}`);
   const start = async (): Promise<RunningServer> => {
     const config: Config = {
       databaseUrl: database.url,
       dataDir: folder,
       keys: null,
       inherit,
-      logLevel: options.logLevel ?? 'silent',
+      logLevel: options.logLevel ?? 'info',
       host: '127.0.0.1',
       port: 0,
       publicUrl: null,
@@ -120,11 +124,7 @@ export async function testStage(
       oidcAudience: servers[0]?.url ?? null,
       signIn: { clientId: app.clientId, clientSecret: app.clientSecret },
     };
-    const { log } = options;
-    const server = await startServer(
-      config,
-      log === undefined ? {} : { log: createLog(config.logLevel, { write: log }) },
-    );
+    const server = await startServer(config, { log: createLog(config.logLevel, { write: log }) });
     servers.push(server);
     return server;
   };
@@ -169,7 +169,7 @@ export async function testStage(
           sql`select count(*) as n from graphile_worker.jobs where attempts < max_attempts and (run_at <= now() or locked_at is not null)`,
         );
         quiet = rows[0]?.n === '0' ? quiet + 1 : 0;
-        if (Date.now() > end) throw new Error(`${rows[0]?.n} jobs are still to do`);
+        if (Date.now() > end) throw await late(`${rows[0]?.n} jobs are still to do`);
         await new Promise((resolve) => setTimeout(resolve, 15));
       }
     },
@@ -185,7 +185,7 @@ export async function testStage(
         const run = stage.gate(pull, sha);
         if (run !== null && (until?.(run) ?? run.status === 'completed')) return run;
         if (Date.now() > end)
-          throw new Error(
+          throw await late(
             `no verdict: ${run === null ? 'no check run' : `${run.status} ${run.conclusion} ${run.title}`}`,
           );
         await new Promise((resolve) => setTimeout(resolve, 20));
