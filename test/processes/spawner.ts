@@ -32,6 +32,8 @@ const say = (news: SpawnNews): void => {
 function pipe(id: number, stream: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(String(process.argv[2]));
+    // a socket reads from when it is connected, and what it reads here the child would never see
+    socket.pause();
     socket.once('error', reject);
     // what the socket brings from now on is the child's
     socket.write(`${id} ${stream}\n`, () => resolve(socket.off('error', reject)));
