@@ -161,7 +161,8 @@ describe('the life of a pull request', () => {
 
   it('case 13, RUN-7: closed under review, reopened at the same head: what was read is kept, the rest is asked for again', async () => {
     const { repository } = await stage.repository({ name: 'interrupted' });
-    const slow = Object.fromEntries(['c', 'd', 'e'].map((name) => [`${name}.ts`, `// SLEEP 1500 ${name}\n`]));
+    const { line, release } = stage.hold();
+    const slow = Object.fromEntries(['c', 'd', 'e'].map((name) => [`${name}.ts`, `// ${name}\n${line}`]));
     await repository.commit({
       branch: 'topic',
       author: stage.author,
@@ -180,6 +181,7 @@ describe('the life of a pull request', () => {
     );
     await pull.close();
     await stage.verdict(pull, { until: is('cancelled') });
+    await release();
     await stage.settle();
     expect(await states()).toEqual(['3 cancelled', '2 ended']);
     const late = (await stage.rows(pull)).filter((row) => /^ticket\.(refused|late)$/.test(row.kind));

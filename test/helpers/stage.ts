@@ -2,7 +2,7 @@
  * The stage of acceptance tests: sandbox GitHub, a database of its own, one or more servers, and the
  * built Action run by the sandbox's jobs. Nothing here is a stand-in for a part of the product.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
@@ -22,11 +22,12 @@ import { accountOf, keepLines } from './stage-account.ts';
 // a start of awk is a tenth of one of Node, and every ticket of the suite is one
 const marker = String.raw`/BUG|NIT/{f=f (n++?",":"") "{\"start_line\":" NR ",\"severity\":\"" (/BUG/?"high":"low") "\",\"title\":\"Marked line\",\"body\":\"The line is marked.\"}"}
 !s&&match($0,/SLEEP [0-9]+/){s=substr($0,RSTART+6,RLENGTH-6)}
-END{if(s)system("sleep " s/1000);print "{\"version\":1,\"count\":" (n+0) ",\"findings\":[" f "]}"}`;
+match($0,/HOLD [^ ]+/){h=substr($0,RSTART+5,RLENGTH-5)}
+END{if(s)system("sleep " s/1000);if(h)system("until [ -e " h " ]; do sleep 0.05; done");print "{\"version\":1,\"count\":" (n+0) ",\"findings\":[" f "]}"}`;
 
 /**
- * A command reviewer of three lines: every line that holds BUG is a high finding, NIT a low one. It
- * sleeps as long as the first line with `SLEEP <ms>` says, so that a test can hold a review.
+ * A command reviewer of four lines: every line that holds BUG is a high finding, NIT a low one. It
+ * sleeps as long as the first line with `SLEEP <ms>` says, and waits at a line of `hold()` until that is released.
  */
 export const markerPolicy = (more = ''): string => `version: 1
 reviewers:
@@ -53,6 +54,8 @@ export interface TestStage {
   repository(
     options?: Partial<RepositoryOptions> & { policy?: string | null; workflow?: boolean },
   ): Promise<{ repository: Repository; installation: Installation }>;
+  /** A line that holds the review of whatever file has it, until `release`. */
+  hold(): { readonly line: string; release(): Promise<void> };
   /** Another server process on the same database (in this process: an own pool, worker and port). */
   another(): Promise<RunningServer>;
   /** Resolves when no job is ready, no delivery or workflow run is under way. */
@@ -101,6 +104,7 @@ export async function testStage(
   const author = gh.createUser('alice');
   const app = gh.createApp({ slug: 'countersign' });
   const servers: RunningServer[] = [];
+  let holds = 0;
   const kept = keepLines();
   const { log = kept.write } = options;
   const late = async (what: string) => new Error(`${what}\n${await accountOf(gh, database, kept.lines)}`);
@@ -159,6 +163,10 @@ export async function testStage(
       repository.requireCheck('countersign', app);
       const installation = await gh.installApp(app, repository);
       return { repository, installation };
+    },
+    hold() {
+      const released = join(folder, `released-${++holds}`);
+      return { line: `// HOLD ${released}\n`, release: () => writeFile(released, '') };
     },
     another: start,
     async settle(timeoutMs = 120_000) {

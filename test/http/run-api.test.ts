@@ -15,14 +15,16 @@ let repository: Repository;
 let pull: Pull;
 let run: string;
 let alice: Visitor;
+let held: ReturnType<TestStage['hold']>;
 beforeAll(async () => {
   stage = await testStage();
+  held = stage.hold();
   ({ repository } = await stage.repository({ name: 'waits', private: true }));
   await repository.commit({
     branch: 'topic',
     author: stage.author,
     message: 'One\n\nBlock: one',
-    files: { 'slow.ts': '// SLEEP 1500\n' },
+    files: { 'slow.ts': held.line },
   });
   pull = await repository.openPull({ head: 'topic', user: stage.author });
   alice = new Visitor(stage.server.url);
@@ -92,6 +94,7 @@ describe('LSE-8: waiting until a block settles', () => {
     await expect
       .poll(async () => (await alice.get('/queue')).text, { timeout: 60_000 })
       .toMatch(/Live leases[\s\S]*<code>slow\.ts<\/code>/);
+    await held.release();
     const waited = waitResponse.parse(JSON.parse((await waiting).text));
     expect(waited).toEqual({ block: 'one', files: [{ file: 'slow.ts', status: 'counted' }], done: true });
     expect(performance.now() - started).toBeLessThan(50_000);
