@@ -15,7 +15,7 @@ const asked = z.looseObject({
 });
 type Asked = z.infer<typeof asked> & { key: string | null; text: string };
 type Reply =
-  | { content: string; finish?: string; afterMs?: number }
+  | { content: string; finish?: string; when?: () => boolean }
   | { status: number; body?: unknown; headers?: Record<string, string> }
   | 'hang';
 
@@ -60,10 +60,13 @@ beforeEach(async () => {
         ],
         usage: { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 },
       });
-      setTimeout(() => {
+      const answering = setInterval(() => {
+        if (said.when?.() === false) return;
+        clearInterval(answering);
         response.writeHead(200, { 'content-type': 'application/json' });
         response.end(body200);
-      }, said.afterMs ?? 0);
+      }, 5);
+      response.once('close', () => clearInterval(answering));
     });
   });
   await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve));
@@ -470,16 +473,13 @@ describe('ADM-1: nothing is spent before it is admitted', () => {
   });
 
   test('TKT-3: a recall after a session was admitted comes too late: the result is worth more', async () => {
-    server.knob = (call) => {
-      // the answer to an admission is on its way when the recall comes
-      if (call.verb === 'admit')
-        setTimeout(() => {
-          server.control = 'recall';
-        }, 100);
-      return null;
+    const told = () => server.of('heartbeat').length;
+    reply = (one) => {
+      // who asks the model has been admitted; it is told more than once before the answer
+      server.control = 'recall';
+      const before = told();
+      return { content: answer(one, []), when: () => told() > before + 1 };
     };
-    reply = (one) => ({ content: answer(one, []), afterMs: 800 });
     expect(await review()).toMatchObject({ end: 'reviewed' });
-    expect(server.of('heartbeat').length).toBeGreaterThan(2);
   });
 });

@@ -50,7 +50,7 @@ beforeAll(async () => {
   await other.commit({ branch: 'topic', author: stage.author, files: { 'a.ts': 'BUG\n' } });
   forged = await other.openPull({ head: 'topic', user: stage.author, title: 'Forged' });
   for (const one of [pull, forged])
-    await stage.verdict(one, { until: (check) => check.conclusion === 'failure', timeoutMs: 50_000 });
+    await stage.verdict(one, { until: (check) => check.conclusion === 'failure' });
   await stage.settle();
   run = (await stage.run(pull))?.id ?? '';
 });
