@@ -9,7 +9,7 @@
  * May fail with: `protocol_version`, `forbidden`, `unauthorized` (a token used before), `owner_mismatch`,
  * `github_unavailable` and `github_rate_limited` (retryable: the token is not spent).
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Tx } from '../../db/client.ts';
 import {
   answerDispatch,
@@ -74,7 +74,7 @@ export interface LoginOutcome {
 
 /** The hash under which a token or nonce is stored. */
 export function secretHash(secret: string): Buffer {
-  return createHash('sha256').update(secret, 'utf8').digest();
+  return hash('sha256', secret, 'buffer');
 }
 
 /** Exchanges verified claims for a login token; the token id is spent in the same transaction. */
