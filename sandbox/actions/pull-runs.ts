@@ -50,8 +50,9 @@ export async function startPullRuns(
   const { world } = repository;
   const sha = await testMerge(pull, await pull.baseTip());
   if (sha === null) return;
-  const listed = await repository.git.text(['ls-tree', '--name-only', sha, '.github/workflows/']);
-  for (const path of listed.split('\n').filter((one) => /\.ya?ml$/.test(one))) {
+  for (const name of await repository.git.names(sha, '.github/workflows')) {
+    if (!/\.ya?ml$/.test(name)) continue;
+    const path = `.github/workflows/${name}`;
     const text = await actions.files.read(repository, sha, path);
     const trigger = text === null ? null : pullTrigger(text);
     if (text === null || trigger === null || !trigger.types.includes(action)) continue;

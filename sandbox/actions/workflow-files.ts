@@ -40,9 +40,6 @@ export class WorkflowFiles {
 
   /** A file's text at a commit, or null. */
   async read(repository: Repository, commit: string, path: string): Promise<string | null> {
-    return repository.git.run(['cat-file', 'blob', `${commit}:${path}`]).then(
-      (bytes) => bytes.toString(),
-      () => null,
-    );
+    return (await repository.git.file(commit, path))?.toString() ?? null;
   }
 }

@@ -1,8 +1,11 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { appendFile, readFile, rm } from 'node:fs/promises';
+import { appendFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asksOfObjects } from './fixed.ts';
+import { History } from './history.ts';
+import { LooseObjects } from './objects.ts';
+import { readRef, writeRef } from './refs.ts';
+import { importOf, writeCommit } from './write.ts';
 
 /** One file of a commit: text or bytes, a mode (default 100644), a symlink target, or null to delete it. */
 export type FileChange =
@@ -87,10 +90,16 @@ const isCommit = (name: string) => [
  */
 export class GitRepository {
   readonly directory: string;
+  /** Its objects that lie in files of their own. */
+  readonly objects: LooseObjects;
+  readonly #history: History;
   readonly #answers = new Map<string, Promise<Buffer>>();
+  #digits = 40;
 
   constructor(directory: string) {
     this.directory = directory;
+    this.objects = new LooseObjects(directory);
+    this.#history = new History(this.objects);
   }
 
   /** Runs git in this repository, or gives its earlier stdout where that cannot have changed; throws GitFailed. */
@@ -156,27 +165,21 @@ export class GitRepository {
       child.on('close', (code) => (code === 0 ? resolve() : reject(new Error(`git init: ${code}`))));
     });
     await appendFile(join(directory, 'config'), SETTINGS);
+    this.#digits = hash === 'sha256' ? 64 : 40;
   }
 
   /** The commit a name points to, or null. */
   async commitId(name: string): Promise<string | null> {
-    const ref = await this.#refFile(name);
-    return ref === null ? null : this.text(isCommit(ref)).catch(() => null);
+    const ref = await readRef(this.directory, name);
+    if (ref === null || this.objects.commit(ref) !== null) return ref;
+    return this.text(isCommit(ref)).catch(() => null);
   }
 
   /** The object a name points to, or null. */
   async objectId(name: string): Promise<string | null> {
-    const ref = await this.#refFile(name);
-    if (ref === null) return null;
+    const ref = await readRef(this.directory, name);
+    if (ref === null || this.objects.commit(ref) !== null) return ref;
     return this.text(['rev-parse', '--verify', '--quiet', '--end-of-options', ref]).catch(() => null);
-  }
-
-  /** The id in a ref's own file; null where there is no such ref, the name itself where git has to say. */
-  async #refFile(name: string): Promise<string | null> {
-    if (!/^refs\/[\w./-]+$/.test(name) || name.includes('..')) return name;
-    const written = await readFile(join(this.directory, name), 'utf8').catch(() => null);
-    if (written === null) return existsSync(join(this.directory, 'packed-refs')) ? name : null;
-    return /^[0-9a-f]{40,64}\n$/.test(written) ? written.trim() : name;
   }
 
   /** Every ref below a prefix with the object it points to. */
@@ -195,11 +198,14 @@ export class GitRepository {
 
   /** Points a ref at a commit, or deletes it with null. */
   async setRef(ref: string, id: string | null): Promise<void> {
+    if (id !== null && this.objects.commit(id) !== null && (await writeRef(this.directory, ref, id))) return;
     await this.run(id === null ? ['update-ref', '-d', ref] : ['update-ref', ref, id]);
   }
 
   /** Whether the first commit is reachable from the second. */
   async isAncestor(older: string, newer: string): Promise<boolean> {
+    const plain = this.#history.isAncestor(older, newer);
+    if (plain !== undefined) return plain;
     return this.run(['merge-base', '--is-ancestor', older, newer]).then(
       () => true,
       () => false,
@@ -208,13 +214,43 @@ export class GitRepository {
 
   /** The best common ancestor, or null. */
   async mergeBase(a: string, b: string): Promise<string | null> {
+    const plain = this.#history.mergeBase(a, b);
+    if (plain !== undefined) return plain;
     return this.text(['merge-base', a, b]).catch(() => null);
   }
 
   /** Commits reachable from `head` and from none of `without`, oldest first. */
   async commitsBetween(without: readonly string[], head: string): Promise<string[]> {
+    const plain = this.#history.between(without, head);
+    if (plain !== undefined) return plain;
     const args = ['rev-list', '--topo-order', '--reverse', head, ...without.map((id) => `^${id}`)];
     return (await this.text(args)).split('\n').filter(Boolean);
+  }
+
+  /** The tree of two commits merged, null where they conflict. */
+  async mergeTree(ours: string, theirs: string): Promise<string | null> {
+    const base = this.#history.mergeBase(ours, theirs);
+    const only = base === ours ? theirs : base === theirs ? ours : null;
+    const tree = only === null ? undefined : this.objects.commit(only)?.tree;
+    return tree ?? this.text(['merge-tree', '--write-tree', ours, theirs]).catch(() => null);
+  }
+
+  /** The content of a file of a commit, or null. */
+  async file(commit: string, path: string): Promise<Buffer | null> {
+    const at = this.#history.at(commit, path);
+    if (at === null) return null;
+    const plain = at === undefined ? null : this.objects.read(at.id, 'blob');
+    return plain ?? this.run(['cat-file', 'blob', `${commit}:${path}`]).catch(() => null);
+  }
+
+  /** The names in a folder of a commit. */
+  async names(commit: string, folder: string): Promise<string[]> {
+    const at = this.#history.at(commit, folder);
+    if (at === null) return [];
+    const plain = at === undefined ? null : this.objects.tree(at.id);
+    if (plain !== null) return plain.map(({ name }) => Buffer.from(name, 'latin1').toString());
+    const listed = await this.text(['ls-tree', '-z', '--name-only', `${commit}:${folder}`]).catch(() => '');
+    return listed.split('\0').filter(Boolean);
   }
 
   /** Copies one commit with its history from another repository and points a ref of this one at it. */
@@ -231,46 +267,15 @@ export class GitRepository {
 
   /** Makes a commit with exact bytes in paths and contents, moves `ref` to it, gives its id. */
   async commit(input: CommitInput): Promise<string> {
-    const out: Uint8Array[] = [];
-    const write = (part: string | Uint8Array) =>
-      out.push(typeof part === 'string' ? Buffer.from(part) : part);
-    const data = (content: string | Uint8Array) => {
-      const bytes = typeof content === 'string' ? Buffer.from(content) : content;
-      write(`data ${bytes.length}\n`);
-      write(bytes);
-      write('\n');
-    };
-    const when = `${Math.floor(input.date.getTime() / 1000)} +0000`;
-    const committer = input.committer ?? input.author;
-    write(`feature done\ncommit ${input.ref}\nmark :1\n`);
-    write(`author ${input.author.name} <${input.author.email}> ${when}\n`);
-    write(`committer ${committer.name} <${committer.email}> ${when}\n`);
-    data(input.message);
-    input.parents.forEach((parent, index) => {
-      write(`${index === 0 ? 'from' : 'merge'} ${parent}\n`);
-    });
-    for (const [from, to] of Object.entries(input.renames ?? {})) write(`R ${quoted(from)} ${quoted(to)}\n`);
-    const files =
-      Symbol.iterator in input.files
-        ? (input.files as Iterable<readonly [string | Uint8Array, FileChange]>)
-        : Object.entries(input.files);
-    for (const [path, change] of files) {
-      if (change === null) {
-        write(`D ${quoted(path)}\n`);
-        continue;
-      }
-      const plain = typeof change === 'string' || change instanceof Uint8Array;
-      if (!plain && 'submodule' in change) {
-        write(`M 160000 ${change.submodule} ${quoted(path)}\n`);
-        continue;
-      }
-      write(`M ${plain ? '100644' : (change.mode ?? '100644')} inline ${quoted(path)}\n`);
-      data(plain ? change : change.content);
+    const digits = input.parents[0]?.length ?? this.#digits;
+    const made = writeCommit(this.objects, input, digits);
+    if (made !== null) {
+      await this.setRef(input.ref, made);
+      return made;
     }
-    write('\nget-mark :1\ndone\n');
     const answer = await this.run(
       ['fast-import', '--quiet', '--force', '--date-format=raw'],
-      Buffer.concat(out),
+      importOf(input),
     );
     const id = answer.toString().trim();
     this.#answers.set(JSON.stringify([isCommit(id), undefined]), Promise.resolve(Buffer.from(id)));
@@ -282,14 +287,4 @@ export class GitRepository {
     this.#answers.clear();
     await rm(this.directory, { recursive: true, force: true });
   }
-}
-
-function quoted(path: string | Uint8Array): string {
-  const bytes = typeof path === 'string' ? Buffer.from(path) : path;
-  let out = '"';
-  for (const byte of bytes) {
-    const literal = byte > 0x20 && byte < 0x7f && byte !== 0x22 && byte !== 0x5c;
-    out += literal ? String.fromCharCode(byte) : `\\${byte.toString(8).padStart(3, '0')}`;
-  }
-  return `${out}"`;
 }

@@ -1,5 +1,8 @@
 import { spawn } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
 import type { User } from '../model.ts';
 import type { Repository } from '../repository.ts';
 import type { World } from '../world.ts';
@@ -15,7 +18,10 @@ export function isGitPath(path: string): boolean {
 
 const pushes = new WeakMap<Repository, Promise<void>>();
 
-/** Serves clone, fetch and push with `git http-backend`; Basic auth with any user name and a token as the password. */
+/** What `git upload-pack` advertises in version 2 of the protocol: capabilities, the same as long as a repository is there. */
+const advertised = new WeakMap<Repository, Promise<Buffer>>();
+
+/** Serves clone, fetch and push with `git http-backend`, reads of version 2 with its `git upload-pack` alone; Basic auth with any user name and a token as the password. */
 export async function serveGit(
   world: World,
   request: IncomingMessage,
@@ -54,6 +60,8 @@ export async function serveGit(
     if (!allowed)
       return refuse(403, `Permission to ${repository.fullName}.git denied to ${token.user.login}.`);
   }
+  if (!pushing && request.headers['git-protocol'] === 'version=2')
+    return uploadPack(repository, service, request, response);
   const run = () => backend(world, repository, service, url, request, response);
   if (service !== 'git-receive-pack' || token === null) return run();
   return pushOneByOne(world, repository, token.user, run);
@@ -98,6 +106,54 @@ function basicPassword(header: string | undefined): string | null {
     .split(':')
     .slice(1)
     .join(':');
+}
+
+/** Answers as `git http-backend` does, without that process around the one that answers. */
+async function uploadPack(
+  repository: Repository,
+  service: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<number> {
+  response.setHeader('cache-control', 'no-cache, max-age=0, must-revalidate');
+  const { directory } = repository.git;
+  const asked = service === 'info/refs' ? 'advertisement' : 'result';
+  response.setHeader('content-type', `application/x-git-upload-pack-${asked}`);
+  if (service === 'info/refs') {
+    const known =
+      advertised.get(repository) ?? buffer(startUploadPack(directory, ['--advertise-refs']).stdout);
+    advertised.set(repository, known);
+    const bytes = await known;
+    // git could not start: ask again
+    if (bytes.length === 0) advertised.delete(repository);
+    response.end(bytes);
+    return 200;
+  }
+  const child = startUploadPack(directory, []);
+  child.stdin.on('error', () => {});
+  const zipped = /^(?:x-)?gzip$/.test(request.headers['content-encoding'] ?? '');
+  if (zipped) pipeline(request, createGunzip(), child.stdin).catch(() => {});
+  else request.pipe(child.stdin);
+  response.on('close', () => child.kill());
+  // without back pressure: who goes away in the middle must not keep it from ending
+  child.stdout.on('data', (chunk: Buffer) => response.write(chunk));
+  await new Promise((resolve) => child.on('close', resolve).on('error', resolve));
+  response.end();
+  return 200;
+}
+
+function startUploadPack(directory: string, options: readonly string[]) {
+  const child = spawn('git', ['upload-pack', '--stateless-rpc', ...options, directory], {
+    env: {
+      PATH: process.env['PATH'] ?? '/usr/bin:/bin',
+      HOME: '/nonexistent',
+      GIT_CONFIG_NOSYSTEM: '1',
+      GIT_PROTOCOL: 'version=2',
+    },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  child.on('error', () => child.stdout.destroy());
+  return child;
 }
 
 async function backend(

@@ -1,3 +1,4 @@
+import type { GitRepository } from '../git/repository.ts';
 import type { Json } from '../model.ts';
 import type { Repository } from '../repository.ts';
 
@@ -17,21 +18,11 @@ const MAX_PATCH_BYTES = 500_000;
 /** Files between two commits as GitHub's `diff-entry`, with renames detected, at most 3,000 (facts/github.md §5). */
 export async function diffJson(repository: Repository, from: string, to: string): Promise<Json[]> {
   const { git, world, fullName } = repository;
-  const range = ['-M', '--no-ext-diff', '--no-textconv', from, to];
-  const raw = (await git.run(['diff', '--raw', '--abbrev=64', '-z', ...range])).toString();
-  const numbers = (await git.run(['diff', '--numstat', '-z', ...range])).toString();
-  const text = (await git.run(['diff', '--patch', '--no-color', ...range])).toString();
+  const { raw, counts, text } = await diffOf(git, from, to);
   const patches = text.split(/^diff --git /m).slice(1);
-  const counts = parseNumbers(numbers);
   const entries: Json[] = [];
   let section = 0;
-  const parts = raw.split('\0');
-  for (let i = 0; i + 1 < parts.length; ) {
-    const [, newMode = '', oldBlob = '', blob = '', code = ''] = (parts[i] ?? '').split(' ');
-    const moved = /^[RC]/.test(code);
-    const previous = parts[i + 1] ?? '';
-    const filename = moved ? (parts[i + 2] ?? '') : previous;
-    i += moved ? 3 : 2;
+  for (const { newMode, oldBlob, blob, code, moved, previous, filename } of raw) {
     const count = counts[entries.length] ?? { additions: 0, deletions: 0, binary: false };
     const patch = patchBody(patches[section] ?? '');
     // A change of type (file to symlink) is printed as a removal and an addition.
@@ -56,21 +47,57 @@ export async function diffJson(repository: Repository, from: string, to: string)
   return entries.slice(0, 3000);
 }
 
-function parseNumbers(out: string): { additions: number; deletions: number; binary: boolean }[] {
-  const parts = out.split('\0');
-  const counts: { additions: number; deletions: number; binary: boolean }[] = [];
-  for (let i = 0; i < parts.length; i++) {
-    const match = /^(\d+|-)\t(\d+|-)\t(.*)$/s.exec(parts[i] ?? '');
-    if (match === null) continue;
-    if (match[3] === '') i += 2;
-    const binary = match[1] === '-';
-    counts.push({
-      additions: binary ? 0 : Number(match[1]),
-      deletions: binary ? 0 : Number(match[2]),
-      binary,
-    });
+interface Change {
+  readonly newMode: string;
+  readonly oldBlob: string;
+  readonly blob: string;
+  readonly code: string;
+  readonly moved: boolean;
+  readonly previous: string;
+  readonly filename: string;
+}
+
+interface Count {
+  readonly additions: number;
+  readonly deletions: number;
+  readonly binary: boolean;
+}
+
+/** One diff in its three forms, which git prints one after the other. */
+async function diffOf(
+  git: GitRepository,
+  from: string,
+  to: string,
+): Promise<{ raw: Change[]; counts: Count[]; text: string }> {
+  const forms = ['--raw', '--abbrev=64', '--numstat', '--patch', '--no-color', '-z'];
+  const range = ['-M', '--no-ext-diff', '--no-textconv', from, to];
+  const out = (await git.run(['diff', ...forms, ...range])).toString();
+  let at = 0;
+  const next = () => {
+    const end = out.indexOf('\0', at);
+    const field = out.slice(at, end);
+    at = end + 1;
+    return field;
+  };
+  const raw: Change[] = [];
+  while (out.startsWith(':', at)) {
+    const [, newMode = '', oldBlob = '', blob = '', code = ''] = next().split(' ');
+    const moved = /^[RC]/.test(code);
+    const previous = next();
+    raw.push({ newMode, oldBlob, blob, code, moved, previous, filename: moved ? next() : previous });
   }
-  return counts;
+  const counts = raw.map(({ moved }): Count => {
+    const [additions = '', deletions = ''] = next().split('\t');
+    if (moved) [next(), next()];
+    const binary = additions === '-';
+    return {
+      additions: binary ? 0 : Number(additions),
+      deletions: binary ? 0 : Number(deletions),
+      binary,
+    };
+  });
+  // a NUL of its own stands before the patches
+  return { raw, counts, text: out.slice(at + 1) };
 }
 
 function patchBody(section: string): string {
@@ -84,11 +111,7 @@ export async function diffTotals(
   from: string,
   to: string,
 ): Promise<{ files: number; additions: number; deletions: number }> {
-  const out = await repository.git.text(['diff', '--shortstat', '-M', from, to]);
-  const number = (pattern: RegExp) => Number(pattern.exec(out)?.[1] ?? 0);
-  return {
-    files: number(/(\d+) files? changed/),
-    additions: number(/(\d+) insertion/),
-    deletions: number(/(\d+) deletion/),
-  };
+  const { counts } = await diffOf(repository.git, from, to);
+  const sum = (of: 'additions' | 'deletions') => counts.reduce((all, count) => all + count[of], 0);
+  return { files: counts.length, additions: sum('additions'), deletions: sum('deletions') };
 }

@@ -128,16 +128,17 @@ export async function testMerge(pull: Pull, tip: string): Promise<string | null>
   const { sha } = pull.head;
   const key = `${tip} ${sha}`;
   const ref = `refs/pull/${pull.number}/merge`;
-  const tree = await git.text(['merge-tree', '--write-tree', tip, sha]).catch(() => null);
+  const tree = await git.mergeTree(tip, sha);
   if (tree === null) {
     await git.setRef(ref, null).catch(() => {});
     pull.testMerge = null;
     return null;
   }
   if (pull.testMerge?.key !== key) {
-    const who = ['-c', 'user.name=GitHub', '-c', 'user.email=noreply@github.com'];
-    const message = `Merge ${sha} into ${tip}`;
-    const id = await git.text([...who, 'commit-tree', tree, '-p', tip, '-p', sha, '-m', message]);
+    const author = { name: 'GitHub', email: 'noreply@github.com', date: new Date() };
+    const message = `Merge ${sha} into ${tip}\n`;
+    const parents = [tip, sha];
+    const id = git.objects.writeCommit({ tree, parents, author, committer: author, message });
     await git.setRef(ref, id);
     pull.testMerge = { key, id };
   }

@@ -58,12 +58,11 @@ export async function requestSuites(
   before: string | null,
   sender: User,
 ): Promise<void> {
-  const trailers = await repository.git.text([
-    'log',
-    '-1',
-    '--format=%(trailers:key=skip-checks,valueonly)',
-    sha,
-  ]);
+  const message = repository.git.objects.commit(sha)?.message;
+  const trailers =
+    message === undefined || /skip-checks/i.test(message)
+      ? await repository.git.text(['log', '-1', '--format=%(trailers:key=skip-checks,valueonly)', sha])
+      : '';
   if (trailers.trim().toLowerCase() === 'true') return;
   for (const installation of world.installationsOn(repository)) {
     if (installation.permissions['checks'] !== 'write') continue;
