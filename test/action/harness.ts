@@ -1,6 +1,6 @@
 /** Runs the built bundle as GitHub's runner does: a child process, inputs and files in its environment, nothing of ours beside. */
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { LeasedTicket } from '../../app/protocol/runner.ts';
@@ -93,11 +93,11 @@ export type TestRepository = {
 export function makeRepository(
   base: Record<string, string | Buffer>,
   head: Record<string, string | Buffer | null>,
-  more: (git: (...args: string[]) => string, dir: string) => void = () => undefined,
+  more?: (git: (...args: string[]) => string, dir: string) => void,
 ): TestRepository {
   const dir = mkdtempSync(path.join(tmpdir(), 'cs-repo-'));
-  const git = (...args: string[]): string =>
-    execFileSync('git', args, {
+  const call = (program: string, ...args: string[]): string =>
+    execFileSync(program, args, {
       cwd: dir,
       encoding: 'utf8',
       env: {
@@ -110,9 +110,15 @@ export function makeRepository(
         GIT_COMMITTER_EMAIL: 'a@example.org',
       },
     }).trim();
+  const git = (...args: string[]): string => call('git', ...args);
+  // what can go in one start does: this process is large, and a fork of it costs more than git's work
   git('init', '-q', '-b', 'main');
-  git('config', 'uploadpack.allowFilter', 'true');
-  git('config', 'uploadpack.allowAnySHA1InWant', 'true');
+  appendFileSync(
+    path.join(dir, '.git/config'),
+    '[uploadpack]\n\tallowFilter = true\n\tallowAnySHA1InWant = true\n',
+  );
+  const commit = (message: string, first = 'git add -A -f && '): string =>
+    call('sh', '-c', `${first}git commit -q --allow-empty -m ${message} && git rev-parse HEAD`);
   const write = (files: Record<string, string | Buffer | null>): void => {
     for (const [file, content] of Object.entries(files)) {
       const at = path.join(dir, file);
@@ -122,20 +128,30 @@ export function makeRepository(
         writeFileSync(at, content);
       }
     }
-    git('add', '-A', '-f');
   };
   write(base);
-  git('commit', '-q', '--allow-empty', '-m', 'base');
-  const baseId = git('rev-parse', 'HEAD');
+  const baseId = commit('base');
   write(head);
-  more(git, dir);
-  git('commit', '-q', '--allow-empty', '-m', 'head');
-  const headId = git('rev-parse', 'HEAD');
+  if (more !== undefined) {
+    git('add', '-A', '-f');
+    // what it puts into the index need not be a file
+    more(git, dir);
+  }
+  const headId = commit('head', more === undefined ? undefined : '');
   git('update-ref', 'refs/pull/1/head', headId);
-  const blob = (at: 'base' | 'head', file: string): string | null => {
-    const line = git('ls-tree', '-z', at === 'base' ? baseId : headId, '--', `:(literal)${file}`);
-    return /^\d+ \w+ ([0-9a-f]+)\t/.exec(line)?.[1] ?? null;
+  const listed = (commitId: string) => {
+    let entries: ReadonlyMap<string, string> | undefined;
+    return (file: string): string | null => {
+      entries ??= new Map(
+        git('ls-tree', '-r', '-t', '-z', commitId)
+          .split('\0')
+          .map((line) => [line.slice(line.indexOf('\t') + 1), line.split(/[ \t]/, 3)[2] ?? ''] as const),
+      );
+      return entries.get(file) ?? null;
+    };
   };
+  const blobs = { base: listed(baseId), head: listed(headId) };
+  const blob = (at: 'base' | 'head', file: string): string | null => blobs[at](file);
   return {
     dir,
     url: `file://${dir}`,
