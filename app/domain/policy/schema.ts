@@ -245,6 +245,10 @@ export const policySchema = z
 export type PolicyFile = z.infer<typeof policySchema>;
 
 /** The JSON Schema of the policy file, for editors: exactly what the parser takes, cross references aside (POL-3). */
-export function policySchemaJson(): Record<string, unknown> {
-  return z.toJSONSchema(policySchema, { io: 'input', target: 'draft-2020-12' }) as Record<string, unknown>;
+export function policySchemaJson(): Readonly<Record<string, unknown>> {
+  // made once: each fault of a file is explained by it
+  json ??= z.toJSONSchema(policySchema, { io: 'input', target: 'draft-2020-12' }) as typeof json & object;
+  return json;
 }
+
+let json: Readonly<Record<string, unknown>> | undefined;
