@@ -1,8 +1,9 @@
 /** A queue of any size for the lease benches, and its turns as the product takes them. */
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { gather } from '../app/flow/gather.ts';
 import { createFloors } from '../app/flow/take-turn/floors.ts';
+import { newsOf } from '../app/flow/wake.ts';
 import { createIds } from '../app/server/ids.ts';
 import type { Database } from '../db/client.ts';
 import { type Granted, type LeaseAsk, type QueueTurn, turnQueue } from '../db/store/turn.ts';
@@ -119,7 +120,7 @@ const asking = (runnerId: string, n: number): LeaseAsk => ({
   request: null,
   names: Array.from({ length: n }, () => {
     const id = ids.next();
-    return { id, tokenHash: createHash('sha256').update(id).digest(), sessionId: `s${id}` };
+    return { id, tokenHash: hash('sha256', id, 'buffer'), sessionId: `s${id}` };
   }),
 });
 
@@ -142,15 +143,20 @@ export function singleTurns(database: Database): Turn {
 /** Turns gathered as the API process gathers them: at most two under way, many callers in each. */
 export function gatheredTurns(database: Database): Turn {
   const floors = createFloors();
+  let refused: number | null = null;
   const turn = gather(FLIGHTS, MOST, async (inputs: readonly { ends: End[]; ask: LeaseAsk }[]) => {
+    const ends = inputs.flatMap((one) => one.ends);
+    const news = newsOf(database, PLACE.repositoryId);
     const { granted, heads } = await turnQueue(database.db, {
-      ends: inputs.flatMap((one) => one.ends),
+      ends,
       place: PLACE,
       asks: inputs.map((one) => one.ask),
       ttlMs: TTL_MS,
+      doubtful: refused === news,
       ...floors.next(),
     });
     floors.learn(heads);
+    refused = ends.length === 0 && heads.size === 0 ? news : null;
     return granted;
   });
   return (runnerId, held, n) =>

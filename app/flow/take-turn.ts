@@ -19,7 +19,7 @@ import { type RunUnit, withRuns } from './append-rows.ts';
 import type { Deps } from './deps.ts';
 import { gather } from './gather.ts';
 import { createFloors, type Floors } from './take-turn/floors.ts';
-import { wake } from './wake.ts';
+import { newsOf, wake } from './wake.ts';
 
 /** What a work came to: the lease that ends with it, and whether its ask is served. */
 export interface WorkOutcome<T> {
@@ -49,8 +49,8 @@ export interface TurnOutput<T> {
 }
 
 type Settled<T> = { readonly output: TurnOutput<T> } | { readonly error: unknown };
-/** A repository, and where its turns begin to look. */
-type Here = QueuePlace & { readonly floors: Floors };
+/** A repository, where its turns begin to look, and the news it had when an ask last found nothing. */
+type Here = QueuePlace & { readonly floors: Floors; refused: number | null };
 interface Desk {
   readonly floors: Floors;
   readonly take: (input: TurnInput<unknown>) => Promise<Settled<unknown>>;
@@ -78,7 +78,7 @@ function deskOf(deps: Deps, place: QueuePlace): Desk {
   desks.set(deps, mine);
   const known = mine.get(place.repositoryId);
   if (known !== undefined) return known;
-  const here: Here = { ...place, floors: createFloors() };
+  const here: Here = { ...place, floors: createFloors(), refused: null };
   const take = gather(
     FLIGHTS,
     MOST,
@@ -146,14 +146,18 @@ async function turn(
   const asks = inputs.flatMap((one) => one.ask ?? []);
   const runs = inputs.flatMap((one) => one.of?.runId ?? []);
   if (runs.length === 0) {
+    const news = newsOf(deps.database, place.repositoryId);
     const { granted, heads } = await turnQueue(deps.database.db, {
       ends: [],
       place,
       asks,
       ttlMs,
+      // who was told that there is something is not asked to look whether there is
+      doubtful: place.refused === news,
       ...place.floors.next(),
     });
     place.floors.learn(heads);
+    place.refused = heads.size === 0 ? news : null;
     return inputs.map((one) => ({
       value: null,
       granted: one.ask === null ? [] : grantedTo(one.ask, asks, granted),

@@ -8,6 +8,12 @@ import type { Database } from '../../db/client.ts';
 export const QUEUE_CHANNEL = 'countersign_queue';
 
 const waiting = new WeakMap<Database, Map<string, Set<() => void>>>();
+const news = new WeakMap<Database, Map<string, number>>();
+
+/** A number that rises with each {@link wake} of the repository, whether anybody waited or not. */
+export function newsOf(database: Database, repositoryId: string): number {
+  return news.get(database)?.get(repositoryId) ?? 0;
+}
 
 /** Under which the runners of a resident pool wait: its place is no repository. */
 export const poolPlace = (pool: string) => `pool ${pool}`;
@@ -19,6 +25,8 @@ const POOL_WAKES = 16;
  * resident pools, which find out with one look whether it is theirs.
  */
 export function wake(database: Database, repositoryId: string, most = Number.POSITIVE_INFINITY): void {
+  const told = news.get(database) ?? new Map<string, number>();
+  news.set(database, told.set(repositoryId, newsOf(database, repositoryId) + 1));
   const mine = waiting.get(database);
   if (mine === undefined) return;
   let left = most;

@@ -54,6 +54,8 @@ export interface QueueTurn {
   readonly ttlMs: number;
   /** The `heads` of a turn just before: nothing ready is looked for in front of them. Left out, all is looked at. */
   readonly floors?: Heads;
+  /** The ask before found nothing: one look first whether there is anything, before all that a turn is made of (bench L8). */
+  readonly doubtful?: boolean;
 }
 
 /** By provider, the tag of the first ready ticket that was seen, taken or not. */
@@ -65,7 +67,7 @@ export interface TurnOutcome {
   readonly ended: ReadonlySet<string>;
   /** What was granted, by the place of the ask. */
   readonly granted: readonly (readonly Granted[])[];
-  /** Of the providers that were looked at before anything was granted. */
+  /** Of the providers that were looked at before anything was granted; empty where an ask met nothing ready with a slot free. */
   readonly heads: Heads;
 }
 
@@ -80,11 +82,19 @@ const TURN = `select asker, lease_id, ticket_id, grant_no, expires_at, session_i
  */
 const ASK = `${TURN} where set_config('synchronous_commit', 'off', true) = 'off'`;
 
+/** A slot that is free, whatever for, or a command that is ready: without either there is nothing to lease. */
+const ANYTHING = `select from slot s where s.installation_id = $1 and s.session_id is null
+  union all select from ticket t
+    where t.repository_id = $2 and t.provider = 'command' and t.state = 'pending' and t.lane is not null
+  limit 1`;
+
 /**
  * LSE-1, LSE-4: ends leases and grants tickets of one repository, in one statement and without waiting
  * for anybody. An end takes with it slots, sessions, ticket, the held ticket of the same cell, the lane.
  */
 export async function turnQueue(reader: Reader, turn: QueueTurn): Promise<TurnOutcome> {
+  if (turn.doubtful === true && turn.ends.length === 0 && !(await anythingAt(reader, turn.place)))
+    return { ended: new Set(), granted: turn.asks.map(() => []), heads: new Map() };
   const names = turn.asks.flatMap((ask) => ask.names);
   // a statement of the pool is a transaction of its own; in any other one there may be rows of a ledger (LED-5)
   const asks = turn.ends.length === 0 && reader.$client instanceof pg.Pool;
@@ -128,32 +138,41 @@ export async function turnQueue(reader: Reader, turn: QueueTurn): Promise<TurnOu
   return { ended, granted, heads };
 }
 
+async function anythingAt(reader: Reader, place: QueuePlace): Promise<boolean> {
+  const [answer] = await fly(reader.$client, [
+    { name: 'turn-anything', text: ANYTHING, values: [place.installationId, place.repositoryId] },
+  ]);
+  return (answer?.rows.length ?? 0) > 0;
+}
+
+/** What is null, false or 0 is left out: the server reads it as that, and half of what an end takes to read is its names. */
 function endColumns({ leaseId, ...to }: Settlement & { readonly leaseId: string }) {
   return {
     id: leaseId,
     lease_state: to.leaseState,
     state: to.ticketState,
-    front: to.front,
-    not_before_ms: to.notBeforeMs,
-    losses: to.losses,
-    timeouts: to.timeouts,
-    transients: to.transients,
-    suspect: to.suspect,
-    end_code: to.end,
-    verdict: to.verdict,
-    partial: to.partial,
-    result: to.result,
-    reason: to.reason,
-    seq: to.seq,
+    front: to.front || undefined,
+    not_before_ms: to.notBeforeMs ?? undefined,
+    losses: to.losses || undefined,
+    timeouts: to.timeouts || undefined,
+    transients: to.transients || undefined,
+    suspect: to.suspect || undefined,
+    end_code: to.end ?? undefined,
+    verdict: to.verdict ?? undefined,
+    partial: to.partial || undefined,
+    result: to.result ?? undefined,
+    reason: to.reason ?? undefined,
+    seq: to.seq ?? undefined,
   };
 }
 
 /** Grants tickets of one repository to one runner: a turn with one ask. */
 export async function takeLeases(
   reader: Reader,
-  ask: LeaseAsk & QueuePlace & { readonly ttlMs: number },
+  ask: LeaseAsk & QueuePlace & Pick<QueueTurn, 'ttlMs' | 'doubtful'>,
 ): Promise<readonly Granted[]> {
-  const { granted } = await turnQueue(reader, { ends: [], place: ask, asks: [ask], ttlMs: ask.ttlMs });
+  const { ttlMs, doubtful = false } = ask;
+  const { granted } = await turnQueue(reader, { ends: [], place: ask, asks: [ask], ttlMs, doubtful });
   return granted[0] ?? [];
 }
 

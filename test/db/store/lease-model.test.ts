@@ -103,7 +103,7 @@ const back = (suspect: boolean): Partial<Settlement> => ({
   suspect,
 });
 
-/** As a busy process: most turns are told where the last one saw the first ready tickets. */
+/** As a busy process: most turns are told where the last one saw the first ready tickets, and who only asks looks first whether there is anything. */
 const floors = createFloors(() => 0);
 
 async function turn(
@@ -112,6 +112,7 @@ async function turn(
 ) {
   const outcome = await turnQueue(db.database.db, {
     ...floors.next(),
+    doubtful: true,
     ends,
     place: { installationId: INSTALLATION, repositoryId: REPOSITORY },
     asks: asks.map(({ runnerId, n }) => ({

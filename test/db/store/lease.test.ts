@@ -34,9 +34,10 @@ afterEach(async () => {
   await db.drop();
 });
 
-async function take(runnerId: string, max = 1, ttlMs = 300_000) {
+async function take(runnerId: string, max = 1, ttlMs = 300_000, doubtful = false) {
   const ids = Array.from({ length: max }, () => randomBytes(8).toString('hex'));
   return takeLeases(db.database.db, {
+    doubtful,
     runnerId,
     installationId: INSTALLATION,
     repositoryId: REPOSITORY,
@@ -95,6 +96,27 @@ describe('LSE-1: one statement under every cap', () => {
     const tickets = await Promise.all(got.map((one) => findTicket(db.database.db, one.ticketId)));
     expect(tickets.map((one) => one?.provider).sort()).toEqual(['command', 'openai']);
     expect(got.map((one) => one.sessionId === null).sort()).toEqual([false, true]);
+  });
+
+  test('LSE-1: who was refused and looks first gets what is there: a command beside full providers, a slot that came free', async () => {
+    await seedRepository(db.database, { slots: 1 });
+    await seedRun(db.database, 'r1', 1);
+    const login = await seedLogin(db.database);
+    const again = () => take(login.id, 16, 300_000, true);
+    expect(await again(), 'nothing is ready').toEqual([]);
+    await seedTickets(db.database, [
+      plainTicket('r1', 'a', { provider: 'openai' }),
+      plainTicket('r1', 'b', { provider: 'openai' }),
+    ]);
+    const held = await again();
+    expect(held).toHaveLength(1);
+    await db.database.pool.query(`update slot set session_id = 'taken' where session_id is null`);
+    expect(await again(), 'every slot is taken').toEqual([]);
+    await seedTickets(db.database, [plainTicket('r1', 'c', { provider: 'command' })]);
+    expect(await again(), 'a command needs none').toHaveLength(1);
+    expect(await again()).toEqual([]);
+    await settle(held[0]!.leaseId);
+    expect(await again(), 'its slot is free').toHaveLength(1);
   });
 
   test('LSE-1: runs take turns: ten tickets do not wait behind a thousand', async () => {
