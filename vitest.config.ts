@@ -14,7 +14,8 @@ export default defineConfig({
     // a condition that is polled for has as long
     expect: { poll: { timeout: 120_000 } },
     pool: 'forks',
-    maxWorkers: 3,
+    // twice the processors of the least machine: a worker that waits for a process or for Postgres leaves none idle
+    maxWorkers: 4,
     // the app is loaded once a worker instead of once a file, a tenth of the suite's time
     isolate: false,
     sequence: { sequencer: LongestFirst },
