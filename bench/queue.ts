@@ -183,14 +183,6 @@ export async function turnRate(turn: Turn, callers: number, ms: number, n = 1): 
   return (counts.reduce((sum, one) => sum + one, 0) * 1_000) / (performance.now() - from);
 }
 
-/** One caller's cycle in two commits: leases one ticket, ends it; how many (0 or 1). */
-export async function cycle(database: Database, runnerId: string): Promise<number> {
-  const turn = singleTurns(database);
-  const held = await turn(runnerId, [], 1);
-  if (held.length > 0) await turn(runnerId, held, 0);
-  return held.length;
-}
-
 /** Ends one lease by a statement of its own: `expired` puts its ticket back; false when it was not live any more. */
 export function endedTurns(
   database: Database,
