@@ -114,8 +114,11 @@ async function play(strike: (n: number, sql: string) => Strike | undefined): Pro
 async function isThere(pull: Pull): Promise<boolean> {
   const run = await stage.run(pull).catch(() => null);
   if (run === null || ended.gate(pull) === null) return false;
+  // the queue keeps a locked job whose key another took over, at its last attempt: where the answer that
+  // gave it to a worker was lost, nobody runs it, and the other one did its work
   const [left] = await ended.query<{ jobs: number; tickets: number; checks: number }>(
-    `select (select count(*)::int from graphile_worker.jobs) as jobs,
+    `select (select count(*)::int from graphile_worker.jobs
+             where key is not null or attempts < max_attempts or locked_at is not null) as jobs,
             (select count(*)::int from ticket where run_id = $1) as tickets,
             (select count(*)::int from check_run where run_id = $1 and written is distinct from wanted) as checks`,
     [run.id],
