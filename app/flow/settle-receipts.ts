@@ -5,7 +5,7 @@
  * Reads: run, policy, repository, pool, receipts by verified rows, reruns asked for. Writes: receipt; rows `receipt.waiting
  * receipt.bound receipt.ended`; texts of what a job told. Calls: GitHub's workflow runs, jobs, annotations, the pull
  * request where nothing runs, and reruns that were asked for; outside of any transaction.
- * Queues: decide-gate, itself after a head that moved. May fail with: `run_missing`, GitHub's.
+ * Queues: decide-gate, itself where another look was written in between. May fail with: `run_missing`, GitHub's.
  */
 import { findRepository } from '../../db/store/installation.ts';
 import { clearReruns, listReceipts, type StoredReceipt } from '../../db/store/receipt.ts';
@@ -67,14 +67,18 @@ export async function settleReceipts(deps: Deps, input: SettleInput): Promise<Se
     if (rows === null) return { kind: 'moved', changed: 0, rerun };
     const { receipts } = foldRows(rows);
     let changed = 0;
+    let overtaken = false;
     for (const one of looks) {
       const receipt = receipts.get(`${one.receipt.block} ${one.receipt.id}`);
-      // another look was faster, and may have seen more
-      if (receipt === undefined || receipt.seq !== one.receipt.seq) continue;
-      if (!isNews(receipt, one)) continue;
-      await recordReceipt(deps, unit, receipt, one);
-      changed += 1;
+      if (receipt === undefined || !isNews(receipt, one)) continue;
+      // another look wrote in between: which of the two saw more, only a third can say
+      if (receipt.seq !== one.receipt.seq) overtaken = true;
+      else {
+        await recordReceipt(deps, unit, receipt, one);
+        changed += 1;
+      }
     }
+    if (overtaken) enqueue('settle-receipts', { run: run.id }, { key: `settle-receipts:${run.id}` });
     changed += await settlePooled(deps, unit, run.head ?? '', pooled, receipts);
     await clearReruns(tx, stored);
     if (changed > 0) enqueue('decide-gate', { run: run.id }, { key: `decide-gate:${run.id}` });

@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commandDigest } from '../../app/domain/receipt/input-hash.ts';
 import { settleReceipts } from '../../app/flow/settle-receipts.ts';
@@ -95,6 +98,34 @@ async function story(pull: Pull): Promise<string[]> {
 }
 const last = async (pull: Pull) => (await story(pull)).at(-1);
 const settle = async (pull: Pull) => settleReceipts(stage.deps, { run: (await stage.run(pull))?.id ?? '' });
+/** A look that has read GitHub and has not written yet; what it answers with goes on. */
+async function looked(pull: Pull): Promise<() => Promise<unknown>> {
+  const run = (await stage.run(pull))?.id ?? '';
+  let write = () => {};
+  const allowed = new Promise<void>((resolve) => {
+    write = resolve;
+  });
+  let read = () => {};
+  const hasRead = new Promise<void>((resolve) => {
+    read = resolve;
+  });
+  const database = new Proxy(stage.deps.database, {
+    get: (of, name) =>
+      name !== 'transaction'
+        ? Reflect.get(of, name)
+        : async (...given: Parameters<typeof of.transaction>) => {
+            read();
+            await allowed;
+            return of.transaction(...given);
+          },
+  });
+  const settled = settleReceipts({ ...stage.deps, database }, { run });
+  await hasRead;
+  return () => {
+    write();
+    return settled;
+  };
+}
 const runsOf = (pull: Pull) =>
   stage.gh.actions.runs.filter((run) => run.repository === pull.repository && run.event === 'pull_request');
 
@@ -133,6 +164,32 @@ describe('a job of the repository’s own CI', () => {
     await stage.settle();
     expect(await last(pull)).toBe('RCP-001 passed success');
     expect((await story(pull)).filter((one) => one.includes('reserved'))).toHaveLength(1);
+  });
+
+  it('VER-3: a look that saw the end is not lost to an older one that was written first', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-looks-'));
+    const ended = join(folder, 'ended');
+    const script = `test "$GITHUB_RUN_ATTEMPT" = 1 || { echo begun; until [ -e ${ended} ]; do sleep 0.02; done; }`;
+    const repository = await make(CI_POLICY, { 'ci.yml': job('e2e', script) });
+    const pull = await stage.open(repository, 'overtaken');
+    await stage.settle();
+    const [run] = runsOf(pull);
+    if (run === undefined) throw new Error('nothing ran');
+    const found = stage.gh.webhooks.drop(({ event }) => event.startsWith('workflow_'));
+    await stage.gh.actions.rerun(run, new Set(['e2e']));
+    await expect.poll(() => run.jobs.find(({ name }) => name === 'e2e')?.log ?? '').toContain('begun');
+
+    const older = await looked(pull);
+    await writeFile(ended, '');
+    await stage.gh.idle();
+    const newer = await looked(pull);
+    await older();
+    expect(await last(pull)).toBe('RCP-001 bound 2');
+    await newer();
+    await stage.settle();
+    expect(await last(pull)).toBe('RCP-001 passed success');
+    found();
+    await rm(folder, { recursive: true });
   });
 
   it.each([
