@@ -54,8 +54,8 @@ export interface TestStage {
   repository(
     options?: Partial<RepositoryOptions> & { policy?: string | null; workflow?: boolean },
   ): Promise<{ repository: Repository; installation: Installation }>;
-  /** A line that holds the review of whatever file has it, until `release`. */
-  hold(): { readonly line: string; release(): Promise<void> };
+  /** A line that holds the review of whatever file has it, until `release` makes a file at `path`. */
+  hold(): { readonly path: string; readonly line: string; release(): Promise<void> };
   /** Another server process on the same database (in this process: an own pool, worker and port). */
   another(): Promise<RunningServer>;
   /** Resolves when no job is ready, no delivery or workflow run is under way. */
@@ -166,7 +166,7 @@ export async function testStage(
     },
     hold() {
       const released = join(folder, `released-${++holds}`);
-      return { line: `// HOLD ${released}\n`, release: () => writeFile(released, '') };
+      return { path: released, line: `// HOLD ${released}\n`, release: () => writeFile(released, '') };
     },
     another: start,
     async settle(timeoutMs = 120_000) {
