@@ -45,11 +45,18 @@ export async function sweepReconcile(deps: Deps): Promise<ReconcileOutcome | und
 async function pass(deps: Deps): Promise<ReconcileOutcome> {
   await deps.database.transaction((tx) => pruneDeliveries(tx, LIMITS.deliveryDays.default));
   const redelivered = await requestFailedDeliveries(deps);
+  // before GitHub is asked: what is begun, suspended or served again meanwhile is newer than its answer
+  const known = new Map((await listInstallations(deps.database.db)).map((one) => [one.id, one]));
   const told = await deps.github.listInstallations();
   const active: string[] = [];
   const parked = new Set<string>();
   for (const one of told) {
     const before = await findInstallation(deps.database.db, one.id);
+    const seen = known.get(one.id);
+    if (before !== null && seen !== undefined && before.updatedAt.getTime() !== seen.updatedAt.getTime()) {
+      if (before.status === 'active') active.push(one.id);
+      continue;
+    }
     if (before !== null && before.status !== 'active') parked.add(one.id);
     await deps.database.transaction((tx) =>
       upsertInstallation(tx, {
@@ -63,9 +70,9 @@ async function pass(deps: Deps): Promise<ReconcileOutcome> {
     if (one.suspended) await parkInstallation(deps, one.id);
     else active.push(one.id);
   }
-  const known = new Set(told.map((one) => one.id));
-  for (const { id } of await listInstallations(deps.database.db)) {
-    if (known.has(id)) continue;
+  const listed = new Set(told.map((one) => one.id));
+  for (const id of known.keys()) {
+    if (listed.has(id)) continue;
     await deps.database.transaction((tx) => upsertInstallation(tx, { id, status: 'deleted' }));
     await parkInstallation(deps, id);
   }

@@ -179,6 +179,65 @@ describe('case 74: one installation stops no other', () => {
     expect(await stage.run(pull)).toMatchObject({ status: 'open' });
   });
 
+  it('what is installed, added or served again while GitHub is asked is not taken for gone', async () => {
+    const frank = stage.gh.createUser('frank');
+    const { installation } = await stage.repository({ owner: frank, name: 'first' });
+    await stage.settle();
+    await stage.gh.suspend(installation);
+    await stage.settle();
+    const status = async (id: number) => (await findInstallation(stage.deps.database.db, String(id)))?.status;
+    expect(await status(installation.id)).toBe('suspended');
+    let made: Awaited<ReturnType<typeof stage.repository>> | undefined;
+    let added: string | undefined;
+    const late = (call: 'listInstallations' | 'listRepositories', meanwhile: () => Promise<void>) => ({
+      ...stage.deps,
+      github: new Proxy(stage.deps.github, {
+        get: (of, name) =>
+          name !== call
+            ? Reflect.get(of, name)
+            : async (...given: [never]) => {
+                const answer = await of[call](...given);
+                await meanwhile();
+                return answer;
+              },
+      }),
+    });
+
+    await sweepReconcile(
+      late('listInstallations', async () => {
+        if (made !== undefined) return;
+        made = await stage.repository({ owner: stage.gh.createUser('gail'), name: 'meanwhile' });
+        await stage.gh.unsuspend(installation);
+        await stage.settle();
+      }),
+    );
+    await stage.settle();
+    if (made === undefined) throw new Error('nothing was asked');
+    expect(await status(made.installation.id)).toBe('active');
+    expect(await status(installation.id)).toBe('active');
+    const pull = await stage.open(made.repository, 'topic');
+    await stage.settle();
+    expect(await stage.run(pull)).toMatchObject({ status: 'open' });
+
+    await sweepReconcile(
+      late('listRepositories', async () => {
+        if (added !== undefined) return;
+        const other = await stage.gh.createRepository({
+          owner: frank,
+          name: 'second',
+          files: { 'a.ts': '' },
+        });
+        added = String(other.id);
+        await stage.gh.changeRepositories(installation, 'added', other);
+        await stage.settle();
+      }),
+    );
+    const [found] = await stage.query<{ status: string }>(
+      `select status from repository where id = ${added}`,
+    );
+    expect(found?.status).toBe('active');
+  });
+
   it('an installation whose calls fail is logged and counted, and the others go on', async () => {
     const erin = stage.gh.createUser('erin');
     const { installation } = await stage.repository({ owner: erin, name: 'broken' });

@@ -87,8 +87,9 @@ export async function receiveRepository(
 
 /** Asks GitHub what the installation covers, and queues a comparison of each of its repositories. */
 export async function learnRepositories(deps: Deps, installationId: string): Promise<number> {
-  const covered = await deps.github.listRepositories(installationId);
+  // before GitHub is asked: one that is added meanwhile is not missing from its answer
   const known = await listRepositories(deps.database.db, installationId);
+  const covered = await deps.github.listRepositories(installationId);
   const ids = new Set(covered.map((one) => one.id));
   const served = new Map(known.map((one) => [one.id, one]));
   for (const gone of known.filter((one) => !ids.has(one.id))) {
