@@ -5,6 +5,7 @@
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A place to run one agent in. */
 export type Cell = Readonly<{
@@ -76,29 +77,42 @@ async function reachable(folders: readonly string[]): Promise<string | null> {
   return null;
 }
 
-/** A process that left its group is known by the HOME that it was started with; one pass may miss what it starts. */
+/** Passes over what may be left, and the wait between two: a process that is killed takes a moment to go. */
+const PASSES = 100;
+const BETWEEN_PASSES_MS = 10;
+
+/** Ends what left its group: looked at until a pass finds nothing, since one may miss what it starts. */
 async function endLeftovers(uid: number, home: string): Promise<void> {
-  for (let pass = 0; pass < 5; pass++) {
-    const pids = (await readdir('/proc').catch((): string[] => [])).filter((name) => /^\d+$/.test(name));
-    const left = await Promise.all(
-      pids.map(async (pid) => {
-        // not the owner of its folder there: a process can give that to root
-        const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
-        if (Number(/^Uid:\s+(\d+)/m.exec(status)?.[1] ?? -1) !== uid) return null;
-        const env = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
-        return env.split('\0').includes(`HOME=${home}`) ? Number(pid) : null;
-      }),
-    );
-    const found = left.filter((pid): pid is number => pid !== null);
-    if (found.length === 0) return;
-    for (const pid of found) {
+  for (let pass = 0; pass < PASSES; pass++) {
+    const left = await leftovers(uid, home);
+    if (left.length === 0) return;
+    for (const { pid, known } of left) {
       try {
-        process.kill(pid, 'SIGKILL');
+        if (known) process.kill(pid, 'SIGKILL');
       } catch {
         // it ended by itself
       }
     }
+    await sleep(BETWEEN_PASSES_MS);
   }
+}
+
+/** Processes known by the HOME that they were started with, and those that show no environment: amid exec, or going. */
+async function leftovers(uid: number, home: string): Promise<{ pid: number; known: boolean }[]> {
+  const pids = (await readdir('/proc').catch((): string[] => [])).filter((name) => /^\d+$/.test(name));
+  const left = await Promise.all(
+    pids.map(async (pid) => {
+      // not the owner of its folder there: a process can give that to root
+      const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+      if (Number(/^Uid:\s+(\d+)/m.exec(status)?.[1] ?? -1) !== uid) return [];
+      // over already: nobody has asked for its end yet
+      if (/^State:\s+Z/m.test(status)) return [];
+      const env = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
+      const known = env.split('\0').includes(`HOME=${home}`);
+      return known || env === '' ? [{ pid: Number(pid), known }] : [];
+    }),
+  );
+  return left.flat();
 }
 
 type Turn = { key: string; go: () => void };
