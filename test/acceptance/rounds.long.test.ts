@@ -74,7 +74,7 @@ reviewers:
     const told = story();
     told.say(
       '# A pull request, told',
-      '<!-- Written by the run of test/acceptance/rounds.test.ts: npm run story writes it anew, and the test holds it to this text. -->',
+      '<!-- Written by the run of test/acceptance/rounds.long.test.ts: npm run story writes it anew, and the test holds it to this text. -->',
       'What follows happened: on a local GitHub, with the built Action and a model behind a local server that objects to ' +
         'one line and is never persuaded. The texts are what the product wrote; only addresses, commit ids, tokens, times and ' +
         'the head of the ledger are left out, since they are other ones in every run.',
