@@ -21,7 +21,7 @@ const LONGEST = [
   'test/domain/neutralise.test.ts',
   'test/github/git.test.ts',
   'test/acceptance/no-policy.test.ts',
-  'test/acceptance/commands.test.ts',
+  'test/acceptance/commands.long.test.ts',
   'test/acceptance/budget.long.test.ts',
   'test/acceptance/merge-queue.long.test.ts',
   'test/action/resident/resident.long.test.ts',

@@ -1,4 +1,4 @@
-/** A small day of the simulation (docs/simulation.md), lived in each `npm test`: the planner and the lease as they run in production. */
+/** A small day of the simulation (docs/simulation.md), lived in each `npm run test:long`: the planner and the lease as they run in production. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DayOutcome, type Scheme, simulateDay } from '../../bench/day/day.ts';
 import { type Followed, waitsOf } from '../../bench/day/measure.ts';
