@@ -36,17 +36,22 @@ const UNLOCK_MS = 30_000;
 const LONGEST_WAIT_MS = 60 * 60_000;
 /** How long after its end a runner is started again, and again while Postgres is away. */
 const AGAIN_MS = 1_000;
+/** How long a runner that shuts down may take after the last of its jobs. */
+const END_MS = 5_000;
 
 /**
  * Starts taking jobs and, unless told not to, running sweeps. A runner that ends by itself (Postgres
- * went away while it took note of a job's end) is followed by another until `stop`.
+ * went away while it took note of a job's end) is followed by another until `stop`, also one that
+ * shuts down and never comes to its end.
  */
 export async function startWorker(deps: WorkDeps, options: WorkerOptions = {}): Promise<Worker> {
   const stopping = new AbortController();
   let current: Started | null = await startRunner(deps, options);
   const follow = async () => {
     for (let ended: Started | null = current; ended !== null; ended = current) {
-      await ended.runner.promise.catch((error: unknown) => deps.log.error({ err: error }, 'worker'));
+      const end = ended.runner.promise.catch((error: unknown) => deps.log.error({ err: error }, 'worker'));
+      const overdue = ended.overdue.then(() => deps.log.error({ afterMs: END_MS }, 'worker-overdue'));
+      await Promise.race([end, overdue]);
       current = null;
       // the jobs it held are free for its successor
       await ended.claim.release();
@@ -87,11 +92,47 @@ export async function startWorker(deps: WorkDeps, options: WorkerOptions = {}): 
 interface Started {
   readonly runner: Runner;
   readonly claim: PoolClaim;
+  /** Resolves when it has been shutting down without a job for longer than it may take. */
+  readonly overdue: Promise<void>;
+}
+
+/**
+ * graphile-worker 0.17 counts the batches that note how jobs ended, and waits for none to be left. Once
+ * one failed, each that succeeds is taken off twice: with a job still at work the count passes nought,
+ * and the pool neither takes jobs nor ends.
+ */
+function overdueOf(events: WorkerEvents): Promise<void> {
+  return new Promise<void>((done) => {
+    let jobs = 0;
+    let ending = false;
+    let timer: NodeJS.Timeout | undefined;
+    const look = () => {
+      clearTimeout(timer);
+      if (ending && jobs === 0) timer = setTimeout(done, END_MS).unref();
+    };
+    const ended = () => {
+      jobs -= 1;
+      look();
+    };
+    events.on('job:start', () => {
+      jobs += 1;
+      look();
+    });
+    events.on('job:complete', ended);
+    // the end of its job could not be noted: the other way out
+    events.on('worker:fatalError', ended);
+    events.on('pool:gracefulShutdown', () => {
+      ending = true;
+      look();
+    });
+    events.on('pool:release', () => clearTimeout(timer));
+  });
 }
 
 /** A runner whose pool is claimed; it ends when the claim is lost, since others may then take its jobs. */
 async function startRunner(deps: WorkDeps, options: WorkerOptions): Promise<Started> {
   const events = new EventEmitter() as WorkerEvents;
+  const overdue = overdueOf(events);
   const claim = await claimPool(deps.database, events);
   let runner: Runner | undefined;
   try {
@@ -106,7 +147,7 @@ async function startRunner(deps: WorkDeps, options: WorkerOptions): Promise<Star
     void claim.lost.then(() => started.stop().catch(() => {}));
     await claim.settled();
     await unlockDeadPools(deps.database);
-    return { runner, claim };
+    return { runner, claim, overdue };
   } catch (error) {
     await runner?.stop().catch(() => {});
     await claim.release();

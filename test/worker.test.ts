@@ -5,6 +5,7 @@ import { Fault, Refusal } from '../app/errors.ts';
 import type { Arrow, WorkDeps } from '../app/flow/order.ts';
 import { unlockDeadPools } from '../app/worker/pools.ts';
 import { startWorker, sweep, type Worker, workReady } from '../app/worker.ts';
+import { asOwner } from './helpers/database.ts';
 import { type InboxStage, inboxStage } from './helpers/inbox.ts';
 import { programFile } from './helpers/process.ts';
 
@@ -63,6 +64,47 @@ describe('jobs', () => {
       outcome: 'done',
       payload: { delivery: 'one' },
     });
+  });
+
+  it('case 71: a runner that could not note one end, then noted others, is followed by another', async () => {
+    const asTheOwner = (text: string) => asOwner(stage.database.url, (client) => client.query(text));
+    await asTheOwner(`create function refuse_end() returns trigger language plpgsql as
+      'begin if old.key = ''delivery:unnoted'' then raise exception ''not now''; end if; return old; end';
+      create trigger refuse_end before delete on graphile_worker._private_jobs
+      for each row execute function refuse_end()`);
+    /** Keeps a delivery's job at work until the answer is called. */
+    const hold = async (id: string) => {
+      const client = await stage.deps.database.pool.connect();
+      await client.query('begin');
+      await client.query('select from delivery where id = $1 for update', [id]);
+      return async () => {
+        await client.query('commit');
+        client.release();
+      };
+    };
+    const done = async (id: string) =>
+      (await stage.query(`select from delivery where id = '${id}' and state = 'ignored'`)).length === 1;
+    const left = async (id: string) =>
+      (await stage.query(`select from graphile_worker._private_jobs where key = 'delivery:${id}'`)).length;
+    for (const id of ['unnoted', 'second', 'third', 'last']) await put(id);
+    const second = await hold('second');
+    const third = await hold('third');
+    const last = await hold('last');
+    workers.push(await startWorker(stage.deps, { sweeps: false }));
+    const refused = () =>
+      stage.logged.some((one) => JSON.stringify(one.fields).includes('Failed to complete'));
+    await until(async () => refused());
+    await asTheOwner('drop function refuse_end cascade');
+    // one by one: two that end together are noted together
+    await second();
+    await until(async () => (await left('second')) === 0);
+    await third();
+    await until(async () => (await left('third')) === 0);
+    await last();
+    await put('next');
+    await until(() => done('next'));
+    await until(async () => (await left('unnoted')) === 0);
+    expect(stage.logged.filter((one) => one.event === 'worker-overdue')).toHaveLength(1);
   });
 
   it('OPS-6: a limit that names a wait is waited out and costs no attempt', async () => {
