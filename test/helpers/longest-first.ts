@@ -11,7 +11,7 @@ const LONGEST = [
   'test/action/model.test.ts',
   'test/action/drain.test.ts',
   'test/acceptance/outage.test.ts',
-  'test/acceptance/command-road.test.ts',
+  'test/acceptance/command-road.long.test.ts',
   'test/flow/sync-run.test.ts',
   'test/flow/publish-checks.test.ts',
   'test/flow/reconcile.test.ts',
