@@ -1,4 +1,4 @@
-/** `--help` and its page, made from the table of commands; the process itself is test/cli.test.ts. */
+/** `--help` and its page, made from the table of commands; the process itself is test/cli.long.test.ts. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { commandHelp, helpPage, helpText } from '../../app/cli/help.ts';
