@@ -98,8 +98,8 @@ interface Started {
 
 /**
  * graphile-worker 0.17 counts the batches that note how jobs ended, and waits for none to be left. Once
- * one failed, each that succeeds is taken off twice: with a job still at work the count passes nought,
- * and the pool neither takes jobs nor ends.
+ * one failed, each that succeeds is taken off twice: where others are still at work the count passes
+ * nought, and the pool neither takes jobs nor ends. Both lie in `batch` of its main.js.
  */
 function overdueOf(events: WorkerEvents): Promise<void> {
   return new Promise<void>((done) => {

@@ -91,9 +91,9 @@ describe('jobs', () => {
     const third = await hold('third');
     const last = await hold('last');
     workers.push(await startWorker(stage.deps, { sweeps: false }));
-    const refused = () =>
-      stage.logged.some((one) => JSON.stringify(one.fields).includes('Failed to complete'));
-    await until(async () => refused());
+    await until(async () =>
+      stage.logged.some((one) => JSON.stringify(one.fields).includes('Failed to complete')),
+    );
     await asTheOwner('drop function refuse_end cascade');
     // one by one: two that end together are noted together
     await second();
